@@ -1,0 +1,151 @@
+/** The public types of the runtime: what an agent sees. The classes that implement them stand beside this file. */
+import type {
+  BulkheadError,
+  CloseReport,
+  Outcome,
+  Reason,
+  ServerState,
+  ServerStatus,
+  ToolDefinition,
+  WireError,
+} from '@bulkhead/workers';
+import type { LoadedConfig } from './config/types.js';
+
+/** One server as it stands in a config file or in code; see `config/schema.ts` for the fields. */
+export type ServerEntryInput = Record<string, unknown>;
+
+export interface RuntimeOptions {
+  /** `mcpServers` entries by name, as in a config file (validated the same way). */
+  servers?: Record<string, ServerEntryInput>;
+  /** Or a config from `loadConfig()`. */
+  config?: LoadedConfig;
+  /** Told to servers at the handshake. Default `{name: 'bulkhead', version}`. */
+  clientInfo?: { name: string; version: string; title?: string };
+  /** Directory for stderr logs. Default `<cwd>/.bulkhead/logs` with a config, else a directory under the state home. */
+  logDir?: string;
+  /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
+  limits?: Record<string, number>;
+}
+
+export interface CallOptions {
+  /** Aborting settles the call at once as `CANCELLED` and tells the server. */
+  signal?: AbortSignal;
+  /** Idle limit in ms from now, reset by progress. Default: the server's `callTimeoutMs`. */
+  timeoutMs?: number;
+  /** Hard limit in ms from now. Default: the server's `callMaxMs`. */
+  maxMs?: number;
+  /** The caller's word that running the call twice does no harm: allows one retry after a crash. */
+  idempotent?: boolean;
+  onProgress?: (progress: { progress: number; total?: number; message?: string }) => void;
+}
+
+/** Arguments that are JSON text already; they go out byte for byte (integers above 2^53 keep their digits). */
+export interface RawArguments {
+  readonly json: string;
+}
+
+export interface Timing {
+  /** From `callTool()` to the hand-over to the server thread. */
+  queueMs: number;
+  /** From the hand-over to the answer. */
+  callMs: number;
+}
+
+/** A known MCP content block, or any other object a server sent. */
+export type ContentBlock = { type: string } & Record<string, unknown>;
+
+/** The answer of a tool. Decoded on first use; `raw` is the exact text that the server sent. */
+export interface ToolResult {
+  readonly outcome: 'ok' | 'tool_error';
+  readonly isError: boolean;
+  readonly content: readonly ContentBlock[];
+  readonly structuredContent: Record<string, unknown> | undefined;
+  /** All text blocks in order, joined by a newline; the structured content as JSON when there is no text. */
+  text(): string;
+  /** Exact JSON text of the `result` member. */
+  readonly raw: string;
+  readonly timing: Timing;
+  /** How many times the call was handed to a server. */
+  readonly attempts: number;
+  readonly warnings: readonly string[];
+}
+
+/** A tool with its place: everything an agent needs to offer it to a model. */
+export interface CatalogTool extends ToolDefinition {
+  /** `mcp__<server>__<tool>`, `[A-Za-z0-9_-]{1,64}`, unique in this runtime. */
+  fullName: string;
+  server: string;
+}
+
+export interface ReadyReport {
+  /** Every awaited server is ready. */
+  ok: boolean;
+  ready: string[];
+  /** Servers that are not ready, with the state they stand in and why. */
+  failed: { name: string; state: ServerState; reason?: Reason }[];
+}
+
+export interface ServerView {
+  readonly name: string;
+  readonly state: ServerState;
+  readonly reason: Reason | undefined;
+  readonly generation: number;
+  readonly instructions: string | undefined;
+  readonly tools: readonly CatalogTool[];
+  /** Calls a tool by its raw name. Same rules as {@link RuntimeApi.callTool}. */
+  callTool(tool: string, args?: Record<string, unknown> | RawArguments, options?: CallOptions): Promise<ToolResult>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  restart(): Promise<void>;
+}
+
+export interface ServerStats {
+  calls: number;
+  inFlight: number;
+  queued: number;
+  /** Ended calls by outcome. */
+  outcomes: Partial<Record<Outcome, number>>;
+  /** Of answered calls, ms; undefined before the first. */
+  latency: { p50: number; p95: number; p99: number } | undefined;
+}
+
+export interface RuntimeStatus {
+  servers: (ServerStatus & { stats: ServerStats })[];
+  /** Entries of the config that were skipped, and other findings, as sentences. */
+  problems: string[];
+}
+
+export interface RuntimeEvents {
+  state: [event: { server: string; state: ServerState; generation: number; reason?: Reason }];
+  tools: [event: { server: string; revision: number; count: number }];
+  warning: [event: { server?: string; message: string }];
+  /** The mailbox of a server is full: stop sending until `drain`. */
+  saturated: [event: { server: string }];
+  drain: [event: { server: string }];
+  'supervisor-lost': [event: { error: WireError; restarts: number }];
+}
+
+export interface RuntimeApi extends AsyncDisposable {
+  /**
+   * Resolves when every named server (default: all that start by themselves) is ready or has come to rest without
+   * being ready, or when `timeoutMs` (default: the longest start-up timeout) is over. Never rejects for a bad server.
+   */
+  ready(options?: { timeoutMs?: number; servers?: string[] }): Promise<ReadyReport>;
+  /** All tools, sorted by server, then by name. */
+  tools(): readonly CatalogTool[];
+  /**
+   * Calls a tool by its full name. A tool error (`isError`) is a result; whatever else is not `ok` rejects.
+   * @throws {BulkheadError} `code` says how it ended (`TIMEOUT`, `OUTCOME_UNKNOWN`, `MAILBOX_FULL` …).
+   */
+  callTool(fullName: string, args?: Record<string, unknown> | RawArguments, options?: CallOptions): Promise<ToolResult>;
+  /** @throws {BulkheadError} `UNKNOWN_SERVER`. */
+  server(name: string): ServerView;
+  servers(): readonly ServerView[];
+  status(): Promise<RuntimeStatus>;
+  on<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this;
+  off<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this;
+  /** Ends every server within `deadlineMs` and says what became of each process. Idempotent. */
+  close(options?: { deadlineMs?: number }): Promise<CloseReport>;
+}
+
+export type { BulkheadError, CloseReport, Outcome, Reason, ServerState, ServerStatus, ToolDefinition };

@@ -1,0 +1,63 @@
+/** What `loadConfig()` gives: resolved servers and every finding about the files. */
+import type { ServerSpec } from '@bulkhead/workers';
+
+/** Where an entry came from. Later scopes win over earlier ones, whole entry by whole entry. */
+export type Scope = 'user' | 'project' | 'local' | 'file' | 'code';
+
+/** One finding about a file or an entry, precise enough to fix it. */
+export interface ConfigProblem {
+  severity: 'error' | 'warning';
+  /** Absolute path; undefined for entries given in code. */
+  file?: string;
+  /** 1-based. */
+  line?: number;
+  server?: string;
+  /** Dotted path of the field inside the entry. */
+  field?: string;
+  message: string;
+  /** What to do next. */
+  hint?: string;
+}
+
+export interface LoadedServer {
+  name: string;
+  scope: Scope;
+  file?: string;
+  /** Ready for the supervisor; absent when the entry cannot run (see `problems`). */
+  spec: ServerSpec;
+}
+
+export interface LoadedConfig {
+  /** Sorted by name. Keyed by Map in all code: names are foreign. */
+  servers: LoadedServer[];
+  /** Names that stand in a file but cannot run (invalid, unset variable), with the problem that says why. */
+  rejected: { name: string; problem: ConfigProblem }[];
+  problems: ConfigProblem[];
+  /** Files that were read, in order of precedence (later wins). */
+  files: string[];
+  /** Directory of the project: the base of `.bulkhead/`. */
+  projectDir: string;
+}
+
+export interface LoadConfigOptions {
+  /** Default `process.cwd()`. */
+  cwd?: string;
+  /** Explicit files (later wins); they count as approved. When given, project and local files are not looked for. */
+  files?: string[];
+  /** Default `process.env`. */
+  env?: NodeJS.ProcessEnv;
+  /** Default true: read the user file as well. With `files`, default false. */
+  userFile?: boolean;
+}
+
+/** One line for a person: `file:line: server "x": field: message (hint)`. */
+export function formatProblem(problem: ConfigProblem): string {
+  const place = [problem.file, problem.line].filter((part) => part !== undefined).join(':');
+  const parts = [
+    place,
+    problem.server === undefined ? '' : `server "${problem.server}"`,
+    problem.field ?? '',
+    problem.message,
+  ].filter((part) => part !== '');
+  return parts.join(': ') + (problem.hint === undefined ? '' : ` (${problem.hint})`);
+}

@@ -1,0 +1,76 @@
+/**
+ * The board: one SharedArrayBuffer that every thread can read when nobody answers messages.
+ * Header (16 ints): supervisor heartbeat. Then one slot of 16 ints per server.
+ * Pids stand here from the moment of spawn, so that any thread can kill what is left.
+ */
+
+const SLOT_INTS = 16;
+const HEADER_INTS = 16;
+
+/** Field offsets inside a slot. */
+export const field = {
+  heartbeat: 0,
+  generation: 1,
+  state: 2,
+  /** Process (group) id of the running server process; 0 when none. */
+  pid: 3,
+  /** Incremented for every chunk that arrived on the transport. */
+  bytes: 4,
+  inFlight: 5,
+} as const;
+export type BoardField = keyof typeof field;
+
+export class Board {
+  readonly buffer: SharedArrayBuffer;
+  readonly #ints: Int32Array;
+
+  private constructor(buffer: SharedArrayBuffer) {
+    this.buffer = buffer;
+    this.#ints = new Int32Array(buffer);
+  }
+
+  /** A board with room for `slots` servers. */
+  static create(slots: number): Board {
+    return new Board(new SharedArrayBuffer((HEADER_INTS + slots * SLOT_INTS) * 4));
+  }
+
+  /** The same board in another thread. */
+  static attach(buffer: SharedArrayBuffer): Board {
+    return new Board(buffer);
+  }
+
+  get slots(): number {
+    return (this.#ints.length - HEADER_INTS) / SLOT_INTS;
+  }
+
+  get(slot: number, name: BoardField): number {
+    return Atomics.load(this.#ints, HEADER_INTS + slot * SLOT_INTS + field[name]);
+  }
+
+  set(slot: number, name: BoardField, value: number): void {
+    Atomics.store(this.#ints, HEADER_INTS + slot * SLOT_INTS + field[name], value);
+  }
+
+  add(slot: number, name: BoardField, by = 1): void {
+    Atomics.add(this.#ints, HEADER_INTS + slot * SLOT_INTS + field[name], by);
+  }
+
+  /** Supervisor's own heartbeat. */
+  beatSupervisor(): void {
+    Atomics.add(this.#ints, 0, 1);
+  }
+
+  supervisorBeat(): number {
+    return Atomics.load(this.#ints, 0);
+  }
+
+  /** Every process group id that stands on the board now. */
+  pids(): number[] {
+    const found: number[] = [];
+    for (let slot = 0; slot < this.slots; slot++) {
+      const pid = this.get(slot, 'pid');
+      if (pid > 0) found.push(pid);
+    }
+    return found;
+  }
+}

@@ -1,0 +1,13 @@
+/** What the runtime needs of the threads: the contract of messages, errors, the board, and where the entries lie. */
+export * from './board.js';
+export * from './clock.js';
+export * from './defaults.js';
+export * from './errors.js';
+export * from './outcomes.js';
+export * from './protocol.js';
+
+/** One bundled file per thread entry; see `build.mjs`. */
+export const entries = {
+  supervisor: new URL('./threads/supervisor.js', import.meta.url),
+  server: new URL('./threads/server.js', import.meta.url),
+} as const;

@@ -1,0 +1,259 @@
+/**
+ * Every message that crosses a thread, and nothing else.
+ *
+ *   agent ── control (comlink: SupervisorControl) ──▶ supervisor ── control (comlink: ServerControl) ──▶ server thread
+ *   agent ◀─ notices (SupervisorNotice) ───────────── supervisor ◀─ notices (ServerNotice) ───────────── server thread
+ *   agent ◀═ data port (LaneRequest / LaneReply), direct, one per server and generation ═══════════════▶ server thread
+ *
+ * Calls never pass through the supervisor. Messages of the data port are flat arrays: cheap to clone, many calls each.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import type { serverDefaults, supervisorDefaults } from './defaults.js';
+import type { WireError } from './errors.js';
+
+type Numbers<T> = { [K in keyof T]: number };
+
+// ── what a server is ────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Per-server numbers (see `defaults.ts`), all present after resolution. */
+export type ServerOptions = Numbers<typeof serverDefaults>;
+export type SupervisorOptions = Numbers<typeof supervisorDefaults>;
+
+/** What to run or to reach: after expansion, so it may hold secrets; it never goes back to the agent. */
+export type Launch =
+  | {
+      type: 'stdio';
+      command: string;
+      args: string[];
+      /** The whole environment of the child: allow-list plus the entry's own. */
+      env: [string, string][];
+      /** Absolute. */
+      cwd: string;
+    }
+  | { type: 'http' | 'sse'; url: string; headers: [string, string][] };
+
+/** A server as the supervisor takes it. */
+export interface ServerSpec {
+  name: string;
+  launch: Launch;
+  options: ServerOptions;
+  lifecycle: 'eager' | 'lazy';
+  /** Stop after this much idleness; 0 never. */
+  idleStopMs: number;
+  disabled: boolean;
+  /** Set when the entry may not start yet, with the reason a person reads. */
+  held?: { state: 'needs-approval' | 'needs-auth'; reason: string };
+  /** Hash of everything above that decides whether a change needs a restart; also the key of the catalog cache. */
+  fingerprint: string;
+}
+
+// ── states ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const serverStates = [
+  'stopped',
+  'starting',
+  'connecting',
+  'ready',
+  'reconnecting',
+  'draining',
+  'stopping',
+  'killing',
+  'backoff',
+  'quarantined',
+  'lost',
+  'disabled',
+  'needs-approval',
+  'needs-auth',
+] as const;
+export type ServerState = (typeof serverStates)[number];
+
+/** Why a server stands where it stands; kept until the next sustained health. */
+export interface Reason {
+  /** A short machine word: `exit`, `spawn`, `start-timeout`, `watchdog`, `thread`, `memory`, `config`, `user` … */
+  kind: string;
+  /** One sentence for a person. */
+  message: string;
+  exitCode?: number | null;
+  signal?: string | null;
+  /** Last lines of the server's stderr. */
+  stderr?: string[];
+  /** Last lines of stdout that were not protocol. */
+  skipped?: string[];
+}
+
+export interface ToolDefinition {
+  /** Raw name on the wire. */
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: Record<string, unknown>;
+  outputSchema?: Record<string, unknown>;
+  annotations?: Record<string, unknown>;
+  _meta?: Record<string, unknown>;
+}
+
+/** A list as read from the server at one moment; immutable. */
+export interface ServerCatalog {
+  tools: ToolDefinition[];
+  /** Tools that were left out, by name, each with a reason. */
+  quarantined: { name: string; reason: string }[];
+  warnings: string[];
+  serverInfo: { name: string; version: string; title?: string };
+  protocolVersion: string;
+  capabilities: Record<string, unknown>;
+  instructions?: string;
+}
+
+export interface ServerStatus {
+  name: string;
+  state: ServerState;
+  reason?: Reason;
+  generation: number;
+  transport: Launch['type'];
+  pid?: number;
+  tools: number;
+  quarantinedTools: { name: string; reason: string }[];
+  spawns: number;
+  restarts: number;
+  /** Process-clock time of the last change of state. */
+  since: number;
+  nextTryMs?: number;
+  protocolVersion?: string;
+  serverInfo?: ServerCatalog['serverInfo'];
+  logFile: string;
+  warnings: string[];
+  /** Lines of stdout that were not protocol, counted. */
+  skippedLines: number;
+}
+
+// ── agent ⇄ supervisor ──────────────────────────────────────────────────────────────────────────────────────────
+
+export interface SupervisorInit {
+  board: SharedArrayBuffer;
+  options: SupervisorOptions;
+  clientInfo: { name: string; version: string; title?: string };
+  /** 0700 directory of this runtime for sockets and the run file. */
+  runDir: string;
+  logDir: string;
+  notices: MessagePort;
+  control: MessagePort;
+  transferBytes: number;
+}
+
+/** Answers of the control plane are values: nothing is thrown across a thread. */
+export type Answer<T> = { ok: T } | { error: WireError };
+
+export interface ServerExit {
+  name: string;
+  finalState: ServerState;
+  pids: { pid: number; gone: boolean }[];
+}
+
+export interface CloseReport {
+  servers: ServerExit[];
+  lostThreads: number;
+  tookMs: number;
+}
+
+export interface SupervisorControl {
+  /** The whole wanted set; servers not in it are stopped and removed. Unchanged ones are not touched. */
+  configure(specs: ServerSpec[]): Answer<{ added: string[]; changed: string[]; removed: string[] }>;
+  start(name: string): Promise<Answer<null>>;
+  stop(name: string): Promise<Answer<ServerExit>>;
+  restart(name: string): Promise<Answer<null>>;
+  enable(name: string): Promise<Answer<null>>;
+  disable(name: string): Promise<Answer<null>>;
+  status(): Answer<ServerStatus[]>;
+  /** A further set of data ports and notices for another agent thread. */
+  attach(notices: MessagePort): Answer<null>;
+  shutdown(deadlineMs: number): Promise<Answer<CloseReport>>;
+}
+
+export type SupervisorNotice =
+  | { type: 'state'; server: string; generation: number; state: ServerState; reason?: Reason; nextTryMs?: number }
+  | { type: 'port'; server: string; generation: number; slot: number; port: MessagePort; sent: SharedArrayBuffer }
+  | { type: 'catalog'; server: string; revision: number; hash: string; catalog: ServerCatalog; cached: boolean }
+  | { type: 'removed'; server: string }
+  | { type: 'warning'; server?: string; message: string };
+
+// ── supervisor ⇄ server thread ──────────────────────────────────────────────────────────────────────────────────
+
+export interface ServerThreadInit {
+  name: string;
+  slot: number;
+  generation: number;
+  board: SharedArrayBuffer;
+  options: ServerOptions;
+  clientInfo: SupervisorInit['clientInfo'];
+  heartbeatMs: number;
+  transferBytes: number;
+  notices: MessagePort;
+  control: MessagePort;
+}
+
+export interface ProcessEnd {
+  code: number | null;
+  signal: string | null;
+  stderr: string[];
+}
+
+export interface ServerControl {
+  /** Adds a data port of an agent thread; `sent` is its watermark (see {@link LaneRequest}). */
+  addPort(port: MessagePort, sent: SharedArrayBuffer): Answer<null>;
+  /** Listens on `path` for the one connection that becomes the child's stdio; resolves when listening. */
+  listen(path: string): Promise<Answer<null>>;
+  /** Handshake and tool list over the accepted connection, inside `timeoutMs`. */
+  open(timeoutMs: number): Promise<Answer<ServerCatalog>>;
+  /** The process is gone: settle what was sent, with the true cause. */
+  processEnded(end: ProcessEnd): Promise<Answer<null>>;
+  /** Ends the transport towards the server (EOF on its stdin). */
+  endInput(): Answer<null>;
+  ping(timeoutMs: number): Promise<Answer<{ roundTripMs: number }>>;
+  /** Lines of stdout that were not protocol. */
+  skipped(): Answer<{ count: number; tail: string[] }>;
+}
+
+export type ServerNotice =
+  | { type: 'catalog'; catalog: ServerCatalog }
+  | { type: 'closed'; reason: Reason }
+  | { type: 'warning'; message: string }
+  | { type: 'online' };
+
+// ── data port ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const laneOp = { call: 0, cancel: 1 } as const;
+
+/**
+ * Agent → server thread. A flat array, first the operation:
+ * - `[call, id, tool, argumentsText, idleMs, idleAt, hardAt, id, tool, …]` ({@link CALL_STRIDE} values a call);
+ *   times are process-clock milliseconds, `idleMs` is what progress resets the idle deadline to;
+ * - `[cancel, id, id, …]`.
+ *
+ * Ids count from 1 per port, in order. After every write to the transport the server thread stores the highest
+ * id it handed over in the port's `sent` buffer (one Int32): what is above it was never sent.
+ */
+export type LaneRequest = (number | string)[];
+export const CALL_STRIDE = 6;
+
+export const laneStatus = {
+  ok: 0,
+  toolError: 1,
+  /** `payload` is a {@link WireError}. */
+  failed: 2,
+  /** Not an end: `payload` is the JSON text of the progress params. */
+  progress: 3,
+} as const;
+
+/**
+ * Server thread → agent: `[id, status, payload, extra, callMs, id, …]`, {@link REPLY_STRIDE} values a reply.
+ * `payload` of `ok` and `toolError` is the exact JSON text of `result`: a string, or from `transferBytes` on an
+ * ArrayBuffer (transferred) whose span is in `extra`.
+ */
+export type LaneReply = (number | string | ArrayBuffer | WireError | LaneExtra | null)[];
+export const REPLY_STRIDE = 5;
+
+export interface LaneExtra {
+  start?: number;
+  end?: number;
+  warnings?: string[];
+}
