@@ -17,6 +17,8 @@ export const field = {
   /** Incremented for every chunk that arrived on the transport. */
   bytes: 4,
   inFlight: 5,
+  /** Lines of stdout that were not protocol, counted over the server's life. */
+  skipped: 6,
 } as const;
 export type BoardField = keyof typeof field;
 

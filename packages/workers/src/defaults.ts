@@ -47,7 +47,11 @@ export const supervisorDefaults = {
   /** Starting slots: 0 means twice the cores. A slot is freed by the handshake or after `gateHoldMs`. */
   gateSlots: 0,
   gateHoldMs: 250,
+  /** Heap limit of one server thread: beyond it the thread dies and is restarted, the host lives on. */
+  threadHeapMb: 512,
   heartbeatMs: 250,
+  /** Period of the watchdog's rounds. */
+  watchdogRoundMs: 500,
   suspectAfterMs: 2_000,
   deadAfterMs: 10_000,
   /** An MCP ping after this much silence on an idle session; 0 turns it off. */

@@ -170,9 +170,30 @@ export interface SupervisorControl {
 }
 
 export type SupervisorNotice =
-  | { type: 'state'; server: string; generation: number; state: ServerState; reason?: Reason; nextTryMs?: number }
-  | { type: 'port'; server: string; generation: number; slot: number; port: MessagePort; sent: SharedArrayBuffer }
-  | { type: 'catalog'; server: string; revision: number; hash: string; catalog: ServerCatalog; cached: boolean }
+  | {
+      type: 'state';
+      server: string;
+      generation: number;
+      state: ServerState;
+      reason?: Reason;
+      nextTryMs?: number;
+    }
+  | {
+      type: 'port';
+      server: string;
+      generation: number;
+      slot: number;
+      port: MessagePort;
+      sent: SharedArrayBuffer;
+    }
+  | {
+      type: 'catalog';
+      server: string;
+      revision: number;
+      hash: string;
+      catalog: ServerCatalog;
+      cached: boolean;
+    }
   | { type: 'removed'; server: string }
   | { type: 'warning'; server?: string; message: string };
 
@@ -229,8 +250,8 @@ export const laneOp = { call: 0, cancel: 1 } as const;
  *   times are process-clock milliseconds, `idleMs` is what progress resets the idle deadline to;
  * - `[cancel, id, id, …]`.
  *
- * Ids count from 1 per port, in order. After every write to the transport the server thread stores the highest
- * id it handed over in the port's `sent` buffer (one Int32): what is above it was never sent.
+ * Ids count from 1 per port, in order. Before every write to the transport the server thread stores the highest
+ * id it hands over in the port's `sent` buffer (one Int32): what is above it was never sent.
  */
 export type LaneRequest = (number | string)[];
 export const CALL_STRIDE = 6;

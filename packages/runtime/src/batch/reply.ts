@@ -1,0 +1,59 @@
+/**
+ * One output line. The tool's result is spliced in as the text that the server sent, so its digits and its order of
+ * members stay what they were. Pure.
+ */
+import type { BulkheadError, ErrorCode, Outcome } from '@bulkhead/workers';
+import type { ToolResult } from '../api.js';
+import { singleLine, wellFormed } from './record.js';
+
+export interface LineHead {
+  /** JSON text. */
+  id: string;
+  line: number;
+  server: string | undefined;
+  tool: string | undefined;
+}
+
+export function resultLine(head: LineHead, result: ToolResult, waitedMs: number): string {
+  const { outcome, isError, attempts, timing } = result;
+  return (
+    `${begin(head, outcome, isError)},"result":${singleLine(result.raw)}` +
+    end(attempts, waitedMs + timing.queueMs, timing.callMs)
+  );
+}
+
+export function errorLine(
+  head: LineHead,
+  error: { code: ErrorCode; message: string; outcome: Outcome },
+  facts: { attempts: number; queueMs: number; callMs: number },
+): string {
+  const shown = JSON.stringify({ code: error.code, message: wellFormed(error.message) });
+  return `${begin(head, error.outcome, true)},"error":${shown}${end(facts.attempts, facts.queueMs, facts.callMs)}`;
+}
+
+/** How many times a failed call was handed to a server: as the error says, else as its outcome implies. */
+export function attemptsOf(error: BulkheadError): number {
+  const { attempts } = error.data;
+  if (typeof attempts === 'number') return attempts;
+  return error.outcome === 'rejected' || error.outcome === 'connection_lost' ? 0 : 1;
+}
+
+function begin(head: LineHead, outcome: Outcome, isError: boolean): string {
+  return (
+    `{"id":${head.id},"line":${head.line},"server":${name(head.server)},"tool":${name(head.tool)}` +
+    `,"outcome":"${outcome}","isError":${isError}`
+  );
+}
+
+function end(attempts: number, queueMs: number, callMs: number): string {
+  return `,"attempts":${attempts},"timing":{"queueMs":${micro(queueMs)},"callMs":${micro(callMs)}}}`;
+}
+
+function name(text: string | undefined): string {
+  return text === undefined ? 'null' : JSON.stringify(wellFormed(text));
+}
+
+/** Whole microseconds: more digits are noise. */
+function micro(ms: number): number {
+  return Math.round(ms * 1_000) / 1_000;
+}

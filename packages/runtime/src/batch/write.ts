@@ -1,0 +1,175 @@
+/**
+ * Finished lines to the output stream: as they come, or in input order. Many lines leave in one write; while the
+ * stream is full nothing more is handed to it, and `blocked` tells the engine to stop starting calls.
+ */
+import type { Writable } from 'node:stream';
+
+/** Lines are joined up to about this size for one write. */
+const WRITE_CHARS = 64 * 1024;
+
+export class LineWriter {
+  readonly #output: Writable;
+  readonly #ordered: boolean;
+  readonly #onRoom: () => void;
+  readonly #onFailure: (error: Error) => void;
+  readonly #early = new Map<number, string>();
+  #ready: string[] = [];
+  #head = 0;
+  #nextSeq = 0;
+  #earlyChars = 0;
+  #readyChars = 0;
+  #blocked = false;
+  #scheduled = false;
+  #failure: Error | undefined;
+  #written = 0;
+  #inWrite = 0;
+  #idle: (() => void) | undefined;
+
+  constructor(
+    output: Writable,
+    options: { ordered: boolean; onRoom: () => void; onFailure: (error: Error) => void },
+  ) {
+    this.#output = output;
+    this.#ordered = options.ordered;
+    this.#onRoom = options.onRoom;
+    this.#onFailure = options.onFailure;
+    output.on('error', this.#fail);
+    output.on('close', this.#closed);
+  }
+
+  /** The stream is full; no call should start until `onRoom`. */
+  get blocked(): boolean {
+    return this.#blocked || this.#readyChars > 16 * WRITE_CHARS;
+  }
+
+  /** Characters of finished lines that wait for an earlier line. */
+  get earlyChars(): number {
+    return this.#earlyChars;
+  }
+
+  /** Number of the line whose turn it is (only with `ordered`). */
+  get nextSeq(): number {
+    return this.#nextSeq;
+  }
+
+  /** Lines handed to the stream. */
+  get written(): number {
+    return this.#written;
+  }
+
+  /** `seq` counts from 0 without gaps; `text` has no line end. */
+  put(seq: number, text: string): void {
+    if (this.#failure !== undefined) return;
+    if (!this.#ordered) {
+      this.#push(text);
+    } else if (seq !== this.#nextSeq) {
+      this.#early.set(seq, text);
+      this.#earlyChars += text.length;
+      return;
+    } else {
+      this.#push(text);
+      this.#nextSeq++;
+      this.#release();
+    }
+    if (this.#readyChars > WRITE_CHARS) this.#flush();
+    else this.#soon();
+  }
+
+  /** After an interrupt lines are missing: what is there goes out, still in order. */
+  releaseAll(): void {
+    for (const seq of [...this.#early.keys()].sort((a, b) => a - b)) {
+      this.#push(this.#early.get(seq) ?? '');
+    }
+    this.#early.clear();
+    this.#earlyChars = 0;
+    this.#soon();
+  }
+
+  /** Resolves when the stream has taken everything, or has failed. */
+  async flushed(): Promise<void> {
+    this.#flush();
+    if (!this.#isIdle()) await new Promise<void>((resolve) => (this.#idle = resolve));
+    this.#output.off('close', this.#closed);
+    this.#output.off('drain', this.#drained);
+  }
+
+  #release(): void {
+    for (;;) {
+      const text = this.#early.get(this.#nextSeq);
+      if (text === undefined) return;
+      this.#early.delete(this.#nextSeq);
+      this.#earlyChars -= text.length;
+      this.#push(text);
+      this.#nextSeq++;
+    }
+  }
+
+  #push(text: string): void {
+    this.#ready.push(text);
+    this.#readyChars += text.length + 1;
+  }
+
+  #soon(): void {
+    if (this.#scheduled || this.#blocked) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (this.#head < this.#ready.length && !this.#blocked && this.#failure === undefined) {
+      let piece = '';
+      while (this.#head < this.#ready.length && piece.length < WRITE_CHARS) {
+        piece += `${this.#ready[this.#head++]}\n`;
+        this.#written++;
+      }
+      this.#readyChars -= piece.length;
+      this.#inWrite++;
+      // The callback's error also comes as an event.
+      const room = this.#output.write(piece, () => {
+        this.#inWrite--;
+        this.#settle();
+      });
+      if (!room) {
+        this.#blocked = true;
+        this.#output.once('drain', this.#drained);
+      }
+    }
+    if (this.#head === this.#ready.length) {
+      this.#ready = [];
+      this.#head = 0;
+    }
+    this.#settle();
+  }
+
+  readonly #drained = (): void => {
+    this.#blocked = false;
+    this.#flush();
+    if (!this.blocked) this.#onRoom();
+  };
+
+  readonly #closed = (): void => {
+    this.#fail(Object.assign(new Error('the output was closed'), { code: 'EPIPE' }));
+  };
+
+  readonly #fail = (error: Error): void => {
+    if (this.#failure !== undefined) return;
+    this.#failure = error;
+    this.#ready = [];
+    this.#early.clear();
+    this.#settle();
+    this.#onFailure(error);
+  };
+
+  #isIdle(): boolean {
+    return this.#failure !== undefined || (this.#head >= this.#ready.length && this.#inWrite === 0);
+  }
+
+  #settle(): void {
+    if (this.#idle === undefined || !this.#isIdle()) return;
+    this.#idle();
+    this.#idle = undefined;
+  }
+}

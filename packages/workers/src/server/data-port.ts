@@ -1,0 +1,60 @@
+/** One agent thread's data port: replies of a turn leave as one message; `sent` is the agent's watermark. */
+import type { MessagePort } from 'node:worker_threads';
+import type { WireError } from '../errors.js';
+import type { LaneExtra, LaneReply } from '../protocol.js';
+import { resultSpanBytes } from './envelope.js';
+import type { Response } from './transport.js';
+
+export class DataPort {
+  readonly #port: MessagePort;
+  readonly #sent: Int32Array;
+  #replies: LaneReply = [];
+  #transfer: ArrayBuffer[] = [];
+
+  constructor(port: MessagePort, sent: SharedArrayBuffer) {
+    this.#port = port;
+    this.#sent = new Int32Array(sent);
+  }
+
+  /** Ids are handed over in order, so the highest one says it all. */
+  markSent(id: number): void {
+    Atomics.store(this.#sent, 0, id);
+  }
+
+  reply(
+    id: number,
+    status: number,
+    payload: string | WireError,
+    extra: LaneExtra | null,
+    callMs: number,
+  ): void {
+    this.#replies.push(id, status, payload, extra, callMs);
+  }
+
+  /** Moves the bytes of the frame to the agent: nothing is copied, nothing is decoded there until it is asked for. */
+  replyLarge(id: number, status: number, response: Response, warnings: string[], callMs: number): void {
+    const { bytes, value } = response;
+    const span = resultSpanBytes(bytes, value);
+    const whole = bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength;
+    const frame = whole ? bytes : copyOf(bytes);
+    const extra: LaneExtra = { start: span.start, end: span.end };
+    if (warnings.length > 0) extra.warnings = warnings;
+    this.#replies.push(id, status, frame.buffer as ArrayBuffer, extra, callMs);
+    this.#transfer.push(frame.buffer as ArrayBuffer);
+  }
+
+  flush(): void {
+    if (this.#replies.length === 0) return;
+    const replies = this.#replies;
+    const transfer = this.#transfer;
+    this.#replies = [];
+    this.#transfer = [];
+    this.#port.postMessage(replies, transfer);
+  }
+}
+
+function copyOf(bytes: Buffer): Buffer {
+  const copy = Buffer.allocUnsafeSlow(bytes.byteLength);
+  bytes.copy(copy);
+  return copy;
+}

@@ -1,0 +1,352 @@
+/**
+ * The call lane: `tools/call` without the SDK. Calls come in over the agents' data ports, leave as frames (many per
+ * write), and their answers go straight back, batched per turn. The lane owns the calls in flight, their deadlines
+ * and the window; the transport owns ids and bytes.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import type { Board } from '../board.js';
+import { now } from '../clock.js';
+import { MAX_TIMER_MS } from '../defaults.js';
+import type { WireError } from '../errors.js';
+import type { ErrorCode } from '../outcomes.js';
+import {
+  CALL_STRIDE,
+  type LaneExtra,
+  type LaneRequest,
+  laneOp,
+  laneStatus,
+  type Reason,
+} from '../protocol.js';
+import { DataPort } from './data-port.js';
+import { resultSpan } from './envelope.js';
+import type { OutputChecker } from './output-checker.js';
+import type { LaneSink, Response, WireTransport } from './transport.js';
+
+/** One call from the moment it arrives in this thread until it is settled. */
+interface LaneCall {
+  port: DataPort;
+  id: number;
+  tool: string;
+  args: string;
+  idleMs: number;
+  idleAt: number;
+  hardAt: number;
+  arrivedAt: number;
+  /** 0 while it waits for a place in the window. */
+  wireId: number;
+  sentAt: number;
+  progress: number;
+}
+
+export interface LaneOptions {
+  server: string;
+  slot: number;
+  board: Board;
+  window: number;
+  maxMessageBytes: number;
+  transferBytes: number;
+  checker: OutputChecker;
+}
+
+export class Lane implements LaneSink {
+  readonly #options: LaneOptions;
+  readonly #ports = new Set<DataPort>();
+  readonly #inFlight = new Map<number, LaneCall>();
+  /** Calls that arrived and wait for the window or for the transport to drain, in order. */
+  #waiting: LaneCall[] = [];
+  #transport: WireTransport | undefined;
+  #toolJson = new Map<string, string>();
+  #timer: NodeJS.Timeout | undefined;
+  #timerAt = Number.POSITIVE_INFINITY;
+
+  constructor(options: LaneOptions) {
+    this.#options = options;
+  }
+
+  addPort(port: MessagePort, sent: SharedArrayBuffer): void {
+    const data = new DataPort(port, sent);
+    this.#ports.add(data);
+    port.on('message', (request: LaneRequest) => this.#receive(data, request));
+    port.once('close', () => {
+      // That agent thread is gone: nobody waits for these any more.
+      this.#ports.delete(data);
+      this.#waiting = this.#waiting.filter((call) => call.port !== data);
+      for (const call of this.#inFlight.values()) if (call.port === data) this.#cancelOnWire(call);
+      this.#publish();
+    });
+  }
+
+  /** Calls flow only between `connected` and `disconnected`; what waits meanwhile stays within its deadlines. */
+  connected(transport: WireTransport): void {
+    this.#transport = transport;
+    transport.lane = this;
+    this.#pump();
+    this.#publish();
+  }
+
+  /** The server is gone: what was sent ends as `OUTCOME_UNKNOWN` with the cause; what was not waits for the next one. */
+  disconnected(reason: Reason): void {
+    this.#transport = undefined;
+    for (const call of this.#inFlight.values()) {
+      this.#fail(call, {
+        code: 'OUTCOME_UNKNOWN',
+        message: `${this.#name(call)}: sent, but the server was gone before it answered: ${reason.message}; it may have done the work`,
+        data: { reason },
+      });
+    }
+    this.#inFlight.clear();
+    this.#publish();
+  }
+
+  get busy(): boolean {
+    return this.#inFlight.size > 0;
+  }
+
+  // ── from the agent ────────────────────────────────────────────────────────────────────────────────────────────
+
+  #receive(port: DataPort, request: LaneRequest): void {
+    if (request[0] === laneOp.cancel) {
+      for (let i = 1; i < request.length; i++) this.#cancel(port, request[i] as number);
+      return;
+    }
+    const arrivedAt = now();
+    for (let i = 1; i + CALL_STRIDE <= request.length; i += CALL_STRIDE) {
+      const call: LaneCall = {
+        port,
+        id: request[i] as number,
+        tool: request[i + 1] as string,
+        args: request[i + 2] as string,
+        idleMs: request[i + 3] as number,
+        idleAt: request[i + 4] as number,
+        hardAt: request[i + 5] as number,
+        arrivedAt,
+        wireId: 0,
+        sentAt: 0,
+        progress: -1,
+      };
+      this.#waiting.push(call);
+      this.#arm(Math.min(call.idleAt, call.hardAt));
+    }
+    this.#pump();
+    this.#publish();
+  }
+
+  #cancel(port: DataPort, id: number): void {
+    const index = this.#waiting.findIndex((call) => call.port === port && call.id === id);
+    if (index >= 0) {
+      this.#waiting.splice(index, 1);
+      return;
+    }
+    for (const call of this.#inFlight.values()) {
+      if (call.port === port && call.id === id) {
+        this.#cancelOnWire(call);
+        this.#pump();
+        return;
+      }
+    }
+  }
+
+  // ── to the server ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Sends what the window and the transport admit, as one write. */
+  #pump(): void {
+    const transport = this.#transport;
+    if (transport === undefined || this.#waiting.length === 0 || transport.congested) return;
+    let frames = '';
+    let taken = 0;
+    const sentAt = now();
+    while (taken < this.#waiting.length && this.#inFlight.size < this.#options.window) {
+      const call = this.#waiting[taken++] as LaneCall;
+      call.wireId = transport.claimId();
+      call.sentAt = sentAt;
+      this.#inFlight.set(call.wireId, call);
+      // Before the write: a thread that dies in between leaves the call "sent", which is the safe side.
+      call.port.markSent(call.id);
+      frames += this.#frame(call);
+      if (frames.length > 1024 * 1024) break; // the rest when the transport has drained
+    }
+    if (taken === 0) return;
+    this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
+    transport.writeFrames(frames);
+    if (this.#waiting.length > 0 && !transport.congested && this.#inFlight.size < this.#options.window)
+      this.#pump();
+  }
+
+  #frame(call: LaneCall): string {
+    let name = this.#toolJson.get(call.tool);
+    if (name === undefined) {
+      name = JSON.stringify(call.tool);
+      this.#toolJson.set(call.tool, name);
+    }
+    const id = call.wireId;
+    return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},"_meta":{"progressToken":${id}}}}\n`;
+  }
+
+  #cancelOnWire(call: LaneCall): void {
+    this.#release(call);
+    this.#transport?.writeFrames(
+      `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${call.wireId},"reason":"The client no longer waits for this request."}}\n`,
+    );
+  }
+
+  #release(call: LaneCall): void {
+    this.#inFlight.delete(call.wireId);
+    this.#transport?.releaseId(call.wireId);
+  }
+
+  // ── from the server ───────────────────────────────────────────────────────────────────────────────────────────
+
+  onResponse(wireId: number, response: Response): void {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined) return;
+    this.#release(call);
+    const { value, text } = response;
+    const error = value.error as { code: number; message: string; data?: unknown } | undefined;
+    if (error !== undefined) {
+      this.#fail(call, serverError(this.#name(call), error));
+      return;
+    }
+    const result = value.result;
+    if (typeof result !== 'object' || result === null || Array.isArray(result)) {
+      this.#fail(call, {
+        code: 'PROTOCOL_ERROR',
+        message: `${this.#name(call)}: the server's result is not an object`,
+        data: { result },
+      });
+      return;
+    }
+    const isError = (result as Record<string, unknown>).isError === true;
+    const warnings = this.#options.checker.check(call.tool, result as Record<string, unknown>);
+    const status = isError ? laneStatus.toolError : laneStatus.ok;
+    const callMs = now() - call.sentAt;
+    if (text.length < this.#options.transferBytes) {
+      const span = resultSpan(text, value);
+      const extra: LaneExtra | null = warnings.length === 0 ? null : { warnings };
+      call.port.reply(call.id, status, text.slice(span.start, span.end), extra, callMs);
+      return;
+    }
+    call.port.replyLarge(call.id, status, response, warnings, callMs);
+  }
+
+  onInvalid(wireId: number, reason: string): void {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined) return;
+    this.#release(call);
+    this.#fail(call, {
+      code: 'PROTOCOL_ERROR',
+      message: `${this.#name(call)}: the server answered with an unusable message: ${reason}`,
+    });
+  }
+
+  onOversize(wireId: number, bytes: number): void {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined) return;
+    this.#release(call);
+    const limit = this.#options.maxMessageBytes;
+    this.#fail(call, {
+      code: 'TOO_LARGE',
+      message: `${this.#name(call)}: the answer has ${bytes} bytes, above maxMessageBytes (${limit}); raise it for server "${this.#options.server}" or ask the tool for less`,
+      data: { bytes, limit },
+    });
+  }
+
+  onProgress(wireId: number, params: Record<string, unknown>): void {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined) return;
+    call.idleAt = now() + call.idleMs;
+    call.port.reply(call.id, laneStatus.progress, JSON.stringify(params), null, 0);
+  }
+
+  onTurn(): void {
+    this.#pump();
+    this.#publish();
+  }
+
+  onDrain(): void {
+    this.onTurn();
+  }
+
+  // ── ends and deadlines ────────────────────────────────────────────────────────────────────────────────────────
+
+  #fail(call: LaneCall, error: WireError): void {
+    const full: WireError = { ...error, server: this.#options.server, tool: call.tool };
+    call.port.reply(call.id, laneStatus.failed, full, null, call.sentAt === 0 ? 0 : now() - call.sentAt);
+  }
+
+  /**
+   * One timer for the earliest deadline. The calls in flight are at most a window, so a scan when it fires is cheaper
+   * than keeping a wheel in order for every call.
+   */
+  #arm(at: number): void {
+    if (at >= this.#timerAt) return;
+    clearTimeout(this.#timer);
+    this.#timerAt = at;
+    this.#timer = setTimeout(() => this.#expire(), Math.min(Math.max(1, at - now()), MAX_TIMER_MS));
+    this.#timer.unref();
+  }
+
+  #expire(): void {
+    this.#timerAt = Number.POSITIVE_INFINITY;
+    const at = now();
+    let next = Number.POSITIVE_INFINITY;
+    for (const call of this.#inFlight.values()) {
+      const due = Math.min(call.idleAt, call.hardAt);
+      if (due <= at) this.#timeout(call, 'sent, no answer');
+      else next = Math.min(next, due);
+    }
+    if (this.#waiting.length > 0) {
+      const kept: LaneCall[] = [];
+      for (const call of this.#waiting) {
+        const due = Math.min(call.idleAt, call.hardAt);
+        if (due > at) {
+          kept.push(call);
+          next = Math.min(next, due);
+        } else {
+          this.#timeout(call, `never sent: it waited behind ${this.#inFlight.size} calls in flight`);
+        }
+      }
+      this.#waiting = kept;
+    }
+    if (Number.isFinite(next)) this.#arm(next);
+    this.#pump();
+    this.#publish();
+  }
+
+  #timeout(call: LaneCall, what: string): void {
+    const hard = call.hardAt <= call.idleAt;
+    const skipped = this.#transport?.skipped();
+    const data: Record<string, unknown> = {
+      limit: hard ? 'callMaxMs' : 'callTimeoutMs',
+      idleMs: call.idleMs,
+      sent: call.wireId !== 0,
+    };
+    let message = `${this.#name(call)}: timed out (${hard ? 'hard limit callMaxMs' : `no answer and no progress for ${Math.round(call.idleMs)} ms`}; ${what})`;
+    if (skipped !== undefined && skipped.count > 0) {
+      data.skippedLines = skipped.tail;
+      message += `; ${skipped.count} lines on its stdout were not JSON-RPC, last: ${skipped.tail.at(-1)}`;
+    }
+    if (call.wireId !== 0) this.#cancelOnWire(call);
+    this.#fail(call, { code: 'TIMEOUT', message, data, retryable: call.wireId === 0 });
+  }
+
+  #name(call: LaneCall): string {
+    return `${this.#options.server}.${call.tool}`;
+  }
+
+  /** Ends the turn: replies leave as one message per port, the board says what is in flight. */
+  #publish(): void {
+    for (const port of this.#ports) port.flush();
+    this.#options.board.set(this.#options.slot, 'inFlight', this.#inFlight.size + this.#waiting.length);
+  }
+}
+
+function serverError(name: string, error: { code: number; message: string; data?: unknown }): WireError {
+  const code: ErrorCode = 'PROTOCOL_ERROR';
+  const data: Record<string, unknown> = { jsonRpcCode: error.code };
+  if (error.data !== undefined) data.jsonRpcData = error.data;
+  return {
+    code,
+    message: `${name}: the server refused the call: ${error.message} (JSON-RPC ${error.code})`,
+    data,
+  };
+}

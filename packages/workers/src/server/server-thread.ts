@@ -1,0 +1,198 @@
+/**
+ * One server's thread: the session, the lane and the connection of the moment. It owns bytes and protocol; the
+ * process and this thread's own life belong to the supervisor. It survives its server: a new process is a new
+ * connection in the same thread.
+ */
+import type { Socket } from 'node:net';
+import type { MessagePort } from 'node:worker_threads';
+import { Board } from '../board.js';
+import { answer } from '../control.js';
+import { BulkheadError } from '../errors.js';
+import type {
+  Answer,
+  ProcessEnd,
+  Reason,
+  ServerCatalog,
+  ServerControl,
+  ServerNotice,
+  ServerThreadInit,
+} from '../protocol.js';
+import { describeEnd } from './describe-end.js';
+import { Lane } from './lane.js';
+import { listenOnce } from './listener.js';
+import { OutputChecker } from './output-checker.js';
+import { Refresher } from './refresher.js';
+import { LegacySession } from './session-legacy.js';
+import { StdioTransport } from './stdio.js';
+
+/** After the process's exit, how long bytes that are still in the socket may take to arrive. */
+const DRAIN_AFTER_EXIT_MS = 100;
+/** After the socket's end, how long the supervisor may take to say how the process ended. */
+const CAUSE_GRACE_MS = 500;
+
+/** One connection from hand-over to end. */
+interface Connection {
+  transport: StdioTransport;
+  session: LegacySession;
+  /** Set when the socket ended; the true cause may still come from the supervisor. */
+  ended: Promise<Reason>;
+  over: boolean;
+}
+
+export class ServerThread implements ServerControl {
+  readonly #init: ServerThreadInit;
+  readonly #board: Board;
+  readonly #checker = new OutputChecker();
+  readonly #lane: Lane;
+  readonly #refresher: Refresher;
+  #connected: Promise<Socket> | undefined;
+  #connection: Connection | undefined;
+  #hash = '';
+
+  constructor(init: ServerThreadInit) {
+    this.#init = init;
+    this.#board = Board.attach(init.board);
+    this.#lane = new Lane({
+      server: init.name,
+      slot: init.slot,
+      board: this.#board,
+      window: init.options.window,
+      maxMessageBytes: init.options.maxMessageBytes,
+      transferBytes: init.transferBytes,
+      checker: this.#checker,
+    });
+    this.#refresher = new Refresher(() => this.#refresh(), {
+      after: (ms, run) => void setTimeout(run, ms).unref(),
+    });
+  }
+
+  addPort(port: MessagePort, sent: SharedArrayBuffer): Answer<null> {
+    this.#lane.addPort(port, sent);
+    return { ok: null };
+  }
+
+  listen(path: string): Promise<Answer<null>> {
+    return answer(async () => {
+      const { connected } = await listenOnce(path);
+      this.#connected = connected;
+      return null;
+    });
+  }
+
+  open(timeoutMs: number): Promise<Answer<ServerCatalog>> {
+    return answer(async () => {
+      if (this.#connected === undefined) throw new BulkheadError('INTERNAL', 'open before listen');
+      const socket = await this.#connected;
+      const connection = this.#adopt(socket);
+      const catalog = await connection.session.open(timeoutMs);
+      await this.#checker.learn(catalog.tools);
+      this.#hash = JSON.stringify(catalog);
+      // The lane opens only now: nothing may reach the server before `notifications/initialized`.
+      if (!connection.over) this.#lane.connected(connection.transport);
+      return catalog;
+    });
+  }
+
+  processEnded(end: ProcessEnd): Promise<Answer<null>> {
+    return answer(async () => {
+      const connection = this.#connection;
+      if (connection === undefined || connection.over) return null;
+      // The last message may still be in the socket (and a grandchild may hold the socket open for ever).
+      await Promise.race([connection.ended, delay(DRAIN_AFTER_EXIT_MS)]);
+      this.#over(connection, {
+        kind: 'exit',
+        message: describeEnd(end),
+        exitCode: end.code,
+        signal: end.signal,
+        stderr: end.stderr,
+        skipped: connection.transport.skipped().tail,
+      });
+      return null;
+    });
+  }
+
+  endInput(): Answer<null> {
+    this.#connection?.transport.endInput();
+    return { ok: null };
+  }
+
+  ping(timeoutMs: number): Promise<Answer<{ roundTripMs: number }>> {
+    return answer(async () => {
+      if (this.#connection === undefined) throw new BulkheadError('NOT_READY', 'no session');
+      const startedAt = performance.now();
+      await this.#connection.session.ping(timeoutMs);
+      return { roundTripMs: performance.now() - startedAt };
+    });
+  }
+
+  skipped(): Answer<{ count: number; tail: string[] }> {
+    return { ok: this.#connection?.transport.skipped() ?? { count: 0, tail: [] } };
+  }
+
+  #adopt(socket: Socket): Connection {
+    const { slot, options, clientInfo } = this.#init;
+    const transport = new StdioTransport(socket, {
+      maxMessageBytes: options.maxMessageBytes,
+      onBytes: () => this.#board.add(slot, 'bytes'),
+      onSkipped: () => this.#board.add(slot, 'skipped'),
+    });
+    const session = new LegacySession(transport, clientInfo);
+    session.onToolsChanged = () => this.#refresher.changed();
+    transport.onwarning = (message) => this.#notice({ type: 'warning', message });
+    const connection: Connection = {
+      transport,
+      session,
+      over: false,
+      ended: new Promise((resolve) => {
+        transport.onended = resolve;
+      }),
+    };
+    this.#connection = connection;
+    void connection.ended.then(async (reason) => {
+      this.#notice({ type: 'closed', reason });
+      // Usually the process died and the supervisor is about to say how; only it knows exit code and stderr.
+      await delay(CAUSE_GRACE_MS);
+      this.#over(connection, reason);
+    });
+    return connection;
+  }
+
+  /** Ends a connection once, with the best cause known. */
+  #over(connection: Connection, reason: Reason): void {
+    if (connection.over) return;
+    connection.over = true;
+    if (this.#connection === connection) this.#connection = undefined;
+    this.#lane.disconnected(reason);
+    void connection.session.close().catch(() => {});
+  }
+
+  /** Reads the list again; true when it changed. A failed read keeps the last good list. */
+  async #refresh(): Promise<boolean> {
+    const connection = this.#connection;
+    if (connection === undefined) return false;
+    try {
+      const catalog = await connection.session.readCatalog(this.#init.options.startupTimeoutMs);
+      const hash = JSON.stringify(catalog);
+      if (hash === this.#hash || connection.over) return false;
+      this.#hash = hash;
+      await this.#checker.learn(catalog.tools);
+      this.#notice({ type: 'catalog', catalog });
+      return true;
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      this.#notice({
+        type: 'warning',
+        message: `the tool list could not be read again, the last one stays: ${message}`,
+      });
+      return false;
+    }
+  }
+
+  #notice(notice: ServerNotice): void {
+    this.#init.notices.postMessage(notice);
+  }
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
+}

@@ -1,0 +1,49 @@
+/**
+ * The id space of one connection: one counter from 1 for the lane and the SDK, so ids never collide, never start
+ * at 0 and are never reused. The SDK's own ids (and progress tokens) are mapped to wire ids and back.
+ */
+export class WireIds {
+  #last = 0;
+  readonly #lane = new Set<number>();
+  readonly #sdkByWire = new Map<number, number | string>();
+  readonly #wireBySdk = new Map<number | string, number>();
+
+  claimForLane(): number {
+    const id = ++this.#last;
+    this.#lane.add(id);
+    return id;
+  }
+
+  releaseLane(id: number): void {
+    this.#lane.delete(id);
+  }
+
+  claimForSdk(sdkId: number | string): number {
+    const id = ++this.#last;
+    this.#sdkByWire.set(id, sdkId);
+    this.#wireBySdk.set(sdkId, id);
+    return id;
+  }
+
+  /** The SDK's id behind a wire id; the pair is forgotten, since an id is answered once. */
+  takeSdk(wireId: number): number | string | undefined {
+    const sdkId = this.#sdkByWire.get(wireId);
+    if (sdkId !== undefined) {
+      this.#sdkByWire.delete(wireId);
+      this.#wireBySdk.delete(sdkId);
+    }
+    return sdkId;
+  }
+
+  sdkOf(wireId: number): number | string | undefined {
+    return this.#sdkByWire.get(wireId);
+  }
+
+  wireOf(sdkId: number | string): number | undefined {
+    return this.#wireBySdk.get(sdkId);
+  }
+
+  isLane(id: number): boolean {
+    return this.#lane.has(id);
+  }
+}

@@ -1,0 +1,609 @@
+/**
+ * One server's life, as one loop in the order it happens: gate → thread → process → handshake → ready → end → kill →
+ * backoff. There is one loop per child, so a start and a stop can never overlap; commands only say what is wanted and
+ * wake the loop. Policy (restart, transitions, watchdog) is pure and lies beside this file.
+ */
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { Board } from '../board.js';
+import { now } from '../clock.js';
+import { MAX_TIMER_MS } from '../defaults.js';
+import { BulkheadError } from '../errors.js';
+import {
+  type Reason,
+  type ServerCatalog,
+  type ServerExit,
+  type ServerNotice,
+  type ServerSpec,
+  type ServerState,
+  type ServerStatus,
+  type SupervisorNotice,
+  type SupervisorOptions,
+  serverStates,
+} from '../protocol.js';
+import { describeEnd } from '../server/describe-end.js';
+import type { StartGate } from './gate.js';
+import { ServerProcess } from './process.js';
+import { becameReady, failed, initial, type RestartState, released, tick } from './restart.js';
+import { StderrLog } from './stderr-log.js';
+import { ServerThreadHandle } from './thread.js';
+import { canMove } from './transitions.js';
+
+/** What the supervisor lends to each of its children. */
+export interface ChildContext {
+  board: Board;
+  options: SupervisorOptions;
+  gate: StartGate;
+  clientInfo: { name: string; version: string; title?: string };
+  runDir: string;
+  logDir: string;
+  threadEntry: URL;
+  transferBytes: number;
+  /** Tells every attached agent. */
+  tell: (notice: SupervisorNotice) => void;
+  /** Gives each attached agent its own data port to this generation; calls `add` once per agent. */
+  connectAgents: (child: Child, add: (port: MessagePort, sent: SharedArrayBuffer) => void) => void;
+  random: () => number;
+}
+
+/** Why a generation is over. `command`: somebody wanted it so. */
+type End =
+  | { by: 'command' }
+  | { by: 'failure'; reason: Reason; threadHealthy: boolean; beforeHandshake: boolean };
+
+const COMMAND: End = { by: 'command' };
+
+export class Child {
+  readonly slot: number;
+  readonly #context: ChildContext;
+  readonly #log: StderrLog;
+  #spec: ServerSpec;
+  #state: ServerState = 'stopped';
+  #since = now();
+  #reason: Reason | undefined;
+  #wanted: 'up' | 'down' = 'up';
+  #restartAsked = false;
+  #removed = false;
+  #generation = 0;
+  #spawns = 0;
+  #restarts = 0;
+  #lostThreads = 0;
+  #restart: RestartState = initial();
+  #nextTryAt: number | undefined;
+  #thread: ServerThreadHandle | undefined;
+  #process: ServerProcess | undefined;
+  #pids = new Map<number, boolean>();
+  #catalog: ServerCatalog | undefined;
+  #revision = 0;
+  #warnings: string[] = [];
+  #wake: () => void = () => {};
+  #woken: Promise<void> = Promise.resolve();
+  #stateWaiters = new Set<() => void>();
+  #watchdogDead: (reason: Reason) => void = () => {};
+  #sessionClosed: (reason: Reason) => void = () => {};
+  readonly done: Promise<void>;
+
+  constructor(spec: ServerSpec, slot: number, context: ChildContext) {
+    this.#spec = spec;
+    this.slot = slot;
+    this.#context = context;
+    this.#log = new StderrLog(context.logDir, `${fileNameOf(spec.name)}.log`, spec.options.logMaxBytes);
+    if (spec.lifecycle === 'lazy') this.#wanted = 'down';
+    this.#rearm();
+    this.done = this.#live();
+  }
+
+  get name(): string {
+    return this.#spec.name;
+  }
+  get spec(): ServerSpec {
+    return this.#spec;
+  }
+  get state(): ServerState {
+    return this.#state;
+  }
+  get generation(): number {
+    return this.#generation;
+  }
+  get thread(): ServerThreadHandle | undefined {
+    return this.#thread;
+  }
+  get lostThreads(): number {
+    return this.#lostThreads;
+  }
+
+  // ── commands: each says what is wanted and wakes the loop ───────────────────────────────────────────────────────
+
+  /** Starts a stopped server; tries at once one that waits in backoff or quarantine. */
+  start(): void {
+    const waiting = this.#state === 'quarantined' || this.#state === 'backoff';
+    if (this.#wanted === 'up' && !waiting) return;
+    this.#wanted = 'up';
+    this.#restart = released(this.#restart);
+    this.#wake();
+  }
+
+  async stop(): Promise<ServerExit> {
+    this.#wanted = 'down';
+    this.#wake();
+    await this.#until(() => this.#resting());
+    return this.exitReport();
+  }
+
+  /** A fresh generation: thread and process both. Also releases from quarantine. */
+  restart(): void {
+    this.#wanted = 'up';
+    this.#restart = released(this.#restart);
+    this.#restartAsked = true;
+    this.#wake();
+  }
+
+  /** Takes a changed spec; the running generation is replaced. */
+  reconfigure(spec: ServerSpec): void {
+    this.#spec = spec;
+    if (spec.lifecycle === 'eager') this.#wanted = 'up';
+    this.restart();
+  }
+
+  setDisabled(disabled: boolean): void {
+    if (this.#spec.disabled === disabled) return;
+    this.#spec = { ...this.#spec, disabled };
+    if (!disabled) this.#wanted = 'up';
+    this.#wake();
+  }
+
+  /** Stops for good; `done` resolves when nothing of it is left (or it is lost). */
+  remove(): void {
+    this.#removed = true;
+    this.#wanted = 'down';
+    this.#wake();
+  }
+
+  /** No more grace: SIGKILL to the group now; the loop's ladder finds it gone. */
+  killNow(): void {
+    void this.#process?.kill(0);
+  }
+
+  /** The watchdog's verdict on this generation. */
+  declareDead(reason: Reason): void {
+    this.#watchdogDead(reason);
+  }
+
+  warn(message: string): void {
+    if (this.#warnings.includes(message)) return;
+    this.#warnings = [...this.#warnings.slice(-19), message];
+    this.#context.tell({ type: 'warning', server: this.name, message });
+  }
+
+  // ── reports ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  exitReport(): ServerExit {
+    return {
+      name: this.name,
+      finalState: this.#state,
+      pids: [...this.#pids].map(([pid, gone]) => ({ pid, gone })),
+    };
+  }
+
+  status(): ServerStatus {
+    const status: ServerStatus = {
+      name: this.name,
+      state: this.#state,
+      generation: this.#generation,
+      transport: this.#spec.launch.type,
+      tools: this.#catalog?.tools.length ?? 0,
+      quarantinedTools: this.#catalog?.quarantined ?? [],
+      spawns: this.#spawns,
+      restarts: this.#restarts,
+      since: this.#since,
+      logFile: this.#log.file,
+      warnings: [...this.#warnings, ...(this.#catalog?.warnings ?? [])],
+      skippedLines: this.#context.board.get(this.slot, 'skipped'),
+    };
+    if (this.#reason !== undefined) status.reason = this.#reason;
+    if (this.#process !== undefined) status.pid = this.#process.pid;
+    if (this.#nextTryAt !== undefined) status.nextTryMs = Math.max(0, this.#nextTryAt - now());
+    if (this.#catalog !== undefined) {
+      status.protocolVersion = this.#catalog.protocolVersion;
+      status.serverInfo = this.#catalog.serverInfo;
+    }
+    return status;
+  }
+
+  /** What a newly attached agent must know. */
+  introduce(tell: (notice: SupervisorNotice) => void): void {
+    if (this.#catalog !== undefined) tell(this.#catalogNotice(this.#catalog));
+    tell(this.#stateNotice());
+  }
+
+  // ── the loop ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #live(): Promise<void> {
+    for (;;) {
+      const rest = this.#restingState();
+      if (rest !== undefined) {
+        await this.#endGeneration('stopping');
+        if (this.#removed) break;
+        this.#move(rest.state, rest.reason);
+        await this.#woken;
+        this.#rearm();
+        continue;
+      }
+      if (this.#restartAsked) {
+        this.#restartAsked = false;
+        await this.#endGeneration('stopping');
+      }
+      const end = await this.#generate();
+      if (end.by === 'command') continue;
+      await this.#recover(end);
+    }
+    this.#move('stopped');
+    await this.#log.close();
+  }
+
+  #restingState(): { state: ServerState; reason?: Reason } | undefined {
+    if (this.#removed) return { state: 'stopped' };
+    if (this.#spec.disabled) {
+      return {
+        state: 'disabled',
+        reason: { kind: 'disabled', message: 'disabled in the configuration or by hand' },
+      };
+    }
+    const held = this.#spec.held;
+    if (held !== undefined) return { state: held.state, reason: { kind: held.state, message: held.reason } };
+    if (this.#wanted === 'down') return { state: 'stopped' };
+    return undefined;
+  }
+
+  #resting(): boolean {
+    const resting: readonly ServerState[] = ['stopped', 'disabled', 'needs-approval', 'needs-auth', 'lost'];
+    return resting.includes(this.#state);
+  }
+
+  /** From the gate to the end of one connection. Uses the living thread if there is one (reconnect). */
+  async #generate(): Promise<End> {
+    const abort = new AbortController();
+    let release: (() => void) | undefined;
+    const reconnect = this.#thread !== undefined;
+    const steps = (async (): Promise<End> => {
+      release = await this.#context.gate.enter(this.#spawns === 0 ? 'first' : 'retry', abort.signal);
+      if (abort.signal.aborted) return COMMAND;
+      const holdTimer = setTimeout(() => release?.(), this.#context.options.gateHoldMs);
+      try {
+        return await this.#connectAndServe(reconnect, () => release?.());
+      } finally {
+        clearTimeout(holdTimer);
+      }
+    })();
+    const end = await Promise.race([steps, this.#woken.then(() => COMMAND)]);
+    if (end.by === 'command') {
+      this.#rearm();
+      abort.abort();
+      await this.#interrupt();
+      await steps.catch(() => {}); // it ends because what it waits for was taken away
+    }
+    release?.();
+    return end;
+  }
+
+  async #connectAndServe(reconnect: boolean, started: () => void): Promise<End> {
+    const { options } = this.#context;
+    const startedAt = now();
+    const deadlineAt = startedAt + this.#spec.options.startupTimeoutMs;
+    let handshaken = false;
+    const over = new AbortController();
+    try {
+      this.#move(reconnect ? 'reconnecting' : 'starting');
+      this.#log.clearTail();
+      const thread = this.#thread ?? this.#newThread();
+      const watchdog = new Promise<End>((resolve) => {
+        this.#watchdogDead = (reason) =>
+          resolve({ by: 'failure', reason, threadHealthy: false, beforeHandshake: !handshaken });
+      });
+      const threadEnd = thread.ended.then(
+        (end): End => ({
+          by: 'failure',
+          reason: { kind: end.kind === 'memory' ? 'memory' : 'thread', message: end.message },
+          threadHealthy: false,
+          beforeHandshake: !handshaken,
+        }),
+      );
+      const closed = new Promise<End>((resolve) => {
+        this.#sessionClosed = (reason) =>
+          resolve({ by: 'failure', reason, threadHealthy: true, beforeHandshake: !handshaken });
+      });
+      const opened = this.#open(thread, deadlineAt);
+      const processEnd = opened.process.then(async (process): Promise<End> => {
+        const end = await process.ended;
+        const told = thread.control.call('processEnded', [end], { timeoutMs: 2_000 }).catch(() => {});
+        await told;
+        return {
+          by: 'failure',
+          reason: {
+            kind: 'exit',
+            message: describeEnd(end),
+            exitCode: end.code,
+            signal: end.signal,
+            stderr: end.stderr,
+          },
+          threadHealthy: true,
+          beforeHandshake: !handshaken,
+        };
+      });
+      processEnd.catch(() => {});
+      const ends = [watchdog, threadEnd];
+      const first = await Promise.race([
+        opened.catalog.then((catalog) => ({ by: 'ready' as const, catalog })),
+        wait(deadlineAt - now(), over.signal).then((): End => this.#startTimeout()),
+        processEnd,
+        ...ends,
+      ]);
+      started();
+      if (first.by !== 'ready') return first;
+      handshaken = true;
+      this.#publishCatalog(first.catalog);
+      this.#restart = becameReady(this.#restart, now());
+      this.#move('ready');
+      // The socket's end usually comes just before the exit that explains it: prefer the exit.
+      const closedLast = closed.then(async (end) => {
+        const exit = await Promise.race([processEnd, wait(options.eofGraceMs, over.signal)]);
+        return exit ?? end;
+      });
+      return await Promise.race([processEnd, closedLast, ...ends]);
+    } catch (error) {
+      started();
+      return this.#startFailure(error);
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Starts what the launch says and opens the session; both promises settle on their own. */
+  #open(
+    thread: ServerThreadHandle,
+    deadlineAt: number,
+  ): { process: Promise<ServerProcess>; catalog: Promise<ServerCatalog> } {
+    const launch = this.#spec.launch;
+    const process = (async () => {
+      await thread.online();
+      if (launch.type !== 'stdio') {
+        throw new BulkheadError('START_FAILED', `transport "${launch.type}" is not supported yet`, {
+          data: { kind: 'config' },
+        });
+      }
+      const path = `${this.#context.runDir}/${this.slot}-${this.#generation}-${this.#spawns}.sock`;
+      await thread.control.call('listen', [path], { timeoutMs: Math.max(1, deadlineAt - now()) });
+      this.#spawns++;
+      if (this.#spawns > 1) this.#restarts++;
+      this.#log.note(`generation ${this.#generation}, spawn ${this.#spawns}: ${launch.command}`, new Date());
+      this.#process = await ServerProcess.spawn(launch, path, this.#log, (pid) => {
+        this.#pids.set(pid, false);
+        this.#context.board.set(this.slot, 'pid', pid);
+      });
+      return this.#process;
+    })();
+    const catalog = process.then(() => {
+      this.#move('connecting');
+      const left = Math.max(1, deadlineAt - now());
+      return thread.control.call('open', [left], { timeoutMs: left + 1_000 });
+    });
+    process.catch(() => {});
+    catalog.catch(() => {});
+    return { process, catalog };
+  }
+
+  #newThread(): ServerThreadHandle {
+    this.#generation++;
+    const { board, options, clientInfo, threadEntry, transferBytes } = this.#context;
+    board.set(this.slot, 'generation', this.#generation);
+    const thread = new ServerThreadHandle(
+      threadEntry,
+      {
+        name: this.name,
+        slot: this.slot,
+        generation: this.#generation,
+        board: board.buffer,
+        options: this.#spec.options,
+        clientInfo,
+        heartbeatMs: options.heartbeatMs,
+        transferBytes,
+      },
+      options.threadHeapMb,
+      (notice) => this.#heard(notice),
+    );
+    this.#thread = thread;
+    this.#context.connectAgents(this, (port, sent) => this.addAgent(port, sent));
+    return thread;
+  }
+
+  /** One more agent thread: its data port goes straight to the server thread. */
+  addAgent(port: MessagePort, sent: SharedArrayBuffer): void {
+    this.#thread?.control
+      .call('addPort', [port, sent], { timeoutMs: 10_000, transfer: [port] })
+      .catch(() => {});
+  }
+
+  #heard(notice: ServerNotice): void {
+    switch (notice.type) {
+      case 'catalog':
+        this.#publishCatalog(notice.catalog);
+        return;
+      case 'closed':
+        this.#sessionClosed(notice.reason);
+        return;
+      case 'warning':
+        this.warn(notice.message);
+        return;
+      case 'online':
+        return;
+      default:
+        notice satisfies never;
+    }
+  }
+
+  // ── ends ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** After a failure: clean up, then let the policy decide between backoff and quarantine. */
+  async #recover(end: Extract<End, { by: 'failure' }>): Promise<void> {
+    this.#reason = end.reason;
+    this.#restart = tick(this.#restart, now());
+    if (end.threadHealthy) await this.#endProcess();
+    else await this.#endGeneration('killing');
+    const { state, decision } = failed(this.#restart, {
+      now: now(),
+      kind: end.reason.kind,
+      beforeHandshake: end.beforeHandshake,
+      random: this.#context.random(),
+      options: this.#context.options,
+    });
+    this.#restart = state;
+    const waitMs = decision.type === 'backoff' ? decision.waitMs : decision.trialMs;
+    if (decision.type === 'quarantine') {
+      await this.#endGeneration('killing');
+      end.reason = { ...end.reason, message: `${decision.reason}; last: ${end.reason.message}` };
+    }
+    this.#nextTryAt = now() + waitMs;
+    this.#move(decision.type === 'backoff' ? 'backoff' : 'quarantined', end.reason);
+    const woken = new AbortController();
+    await Promise.race([wait(waitMs, woken.signal), this.#woken]);
+    woken.abort();
+    this.#nextTryAt = undefined;
+    this.#rearm();
+  }
+
+  /** Takes away what the steps of a start wait for. */
+  async #interrupt(): Promise<void> {
+    await this.#endGeneration('stopping');
+  }
+
+  async #endGeneration(state: 'stopping' | 'killing'): Promise<void> {
+    const thread = this.#thread;
+    if (thread === undefined && this.#process === undefined) return;
+    this.#move(state);
+    const healthy = state === 'stopping' && thread !== undefined && !thread.gone;
+    // A thread that may be spinning goes first: the kernel then closes its socket, which is the server's EOF.
+    if (!healthy && thread !== undefined) await this.#endThread(thread);
+    await this.#endProcess();
+    if (healthy) await this.#endThread(thread);
+    this.#thread = undefined;
+  }
+
+  async #endThread(thread: ServerThreadHandle): Promise<void> {
+    if (!(await thread.terminate(this.#context.options.terminateGraceMs))) {
+      this.#lostThreads++;
+      this.#move('lost', { kind: 'lost', message: 'the server thread did not end when it was terminated' });
+    }
+  }
+
+  async #endProcess(): Promise<void> {
+    const process = this.#process;
+    if (process === undefined) return;
+    const gone = await process.end(() => {
+      this.#thread?.control.call('endInput', [], { timeoutMs: 1_000 }).catch(() => {});
+    }, this.#context.options);
+    this.#pids.set(process.pid, gone);
+    if (gone) this.#context.board.set(this.slot, 'pid', 0);
+    // Only pids that are still there, and the last few that are gone, are worth remembering.
+    for (const [pid, isGone] of this.#pids) {
+      if (this.#pids.size <= 16) break;
+      if (isGone) this.#pids.delete(pid);
+    }
+    this.#process = undefined;
+  }
+
+  #startTimeout(): End {
+    const limit = this.#spec.options.startupTimeoutMs;
+    const stderr = this.#log.tail();
+    const last = stderr.at(-1);
+    return {
+      by: 'failure',
+      reason: {
+        kind: 'start-timeout',
+        message: `not ready within startupTimeoutMs (${limit} ms) while ${this.#state}${last === undefined ? '' : `; last on its stderr: ${last}`}`,
+        stderr,
+      },
+      threadHealthy: false,
+      beforeHandshake: false,
+    };
+  }
+
+  #startFailure(error: unknown): End {
+    const known = error instanceof BulkheadError ? error : undefined;
+    const kind = typeof known?.data.kind === 'string' ? known.data.kind : 'internal';
+    const stderr = this.#log.tail();
+    const reason: Reason = { kind, message: error instanceof Error ? error.message : String(error) };
+    if (stderr.length > 0) reason.stderr = stderr;
+    return { by: 'failure', reason, threadHealthy: false, beforeHandshake: true };
+  }
+
+  // ── small things ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #publishCatalog(catalog: ServerCatalog): void {
+    this.#catalog = catalog;
+    this.#revision++;
+    this.#context.tell(this.#catalogNotice(catalog));
+  }
+
+  #catalogNotice(catalog: ServerCatalog): SupervisorNotice {
+    return { type: 'catalog', server: this.name, revision: this.#revision, hash: '', catalog, cached: false };
+  }
+
+  #stateNotice(): SupervisorNotice {
+    const notice: SupervisorNotice = {
+      type: 'state',
+      server: this.name,
+      generation: this.#generation,
+      state: this.#state,
+    };
+    if (this.#reason !== undefined && this.#state !== 'ready') notice.reason = this.#reason;
+    if (this.#nextTryAt !== undefined) notice.nextTryMs = this.#nextTryAt - now();
+    return notice;
+  }
+
+  #move(state: ServerState, reason?: Reason): void {
+    if (reason !== undefined) this.#reason = reason;
+    if (state === this.#state) return;
+    if (!canMove(this.#state, state)) this.warn(`unexpected change of state ${this.#state} → ${state}`);
+    this.#state = state;
+    this.#since = now();
+    this.#context.board.set(this.slot, 'state', serverStates.indexOf(state));
+    this.#context.tell(this.#stateNotice());
+    for (const waiter of this.#stateWaiters) waiter();
+  }
+
+  async #until(condition: () => boolean): Promise<void> {
+    while (!condition()) {
+      await new Promise<void>((resolve) => {
+        const waiter = () => {
+          this.#stateWaiters.delete(waiter);
+          resolve();
+        };
+        this.#stateWaiters.add(waiter);
+      });
+    }
+  }
+
+  /** A fresh `#woken`; commands that came before it are seen by the loop's next look at what is wanted. */
+  #rearm(): void {
+    this.#woken = new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+}
+
+/** Resolves after `ms`; an abort takes the timer away (and leaves the promise to the collector). */
+function wait(ms: number, signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => resolve(undefined), Math.min(Math.max(0, ms), MAX_TIMER_MS));
+    signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
+  });
+}
+
+/** Server names are foreign: what is not plain becomes `_`, so that a log file never leaves its directory. */
+function fileNameOf(name: string): string {
+  return (
+    name
+      .replaceAll(/[^A-Za-z0-9._-]/g, '_')
+      .replace(/^\.+/, '_')
+      .slice(0, 100) || '_'
+  );
+}

@@ -1,0 +1,103 @@
+/**
+ * One server's stderr: its own log file (rotated by size, one older file kept) and the tail that goes into errors.
+ * Always read, never on the terminal. Bounded in memory (lines without newline too) and on disk; a flood is written
+ * at a limited rate and what is left out is counted in the log itself.
+ */
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { createStream, type RotatingFileStream } from 'rotating-file-stream';
+
+const TAIL_LINES = 20;
+const LINE_MAX = 2_000;
+/** Bytes per second a flooding server may write to its log, and the burst on top. */
+const RATE_BYTES = 1024 * 1024;
+const BURST_BYTES = 4 * 1024 * 1024;
+
+export class StderrLog {
+  readonly file: string;
+  readonly #stream: RotatingFileStream;
+  readonly #tail: string[] = [];
+  #partial = '';
+  #budget = BURST_BYTES;
+  #budgetAt = 0;
+  #dropped = 0;
+
+  constructor(directory: string, fileName: string, maxBytes: number) {
+    this.file = `${directory}/${fileName}`;
+    this.#stream = createStream(fileName, {
+      path: directory,
+      size: `${Math.max(1, Math.round(maxBytes / 1024))}K`,
+      rotate: 1,
+    });
+    // A full disk or a removed directory costs the log, never the server.
+    this.#stream.on('error', () => {});
+    this.#stream.on('warning', () => {});
+  }
+
+  /** Follows one process's stderr to its end. */
+  follow(source: Readable): void {
+    const decoder = new StringDecoder('utf8');
+    source.on('data', (chunk: Buffer) => {
+      this.#write(chunk);
+      this.#lines(decoder.write(chunk));
+    });
+    source.on('error', () => {});
+  }
+
+  /** A line of ours, such as the start of a generation. */
+  note(text: string, at: Date): void {
+    this.#stream.write(`[bulkhead ${at.toISOString()}] ${text}\n`);
+  }
+
+  /** Last lines, oldest first. */
+  tail(): string[] {
+    const last = printable(this.#partial);
+    return last === '' ? [...this.#tail] : [...this.#tail, last].slice(-TAIL_LINES);
+  }
+
+  clearTail(): void {
+    this.#tail.length = 0;
+    this.#partial = '';
+  }
+
+  close(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#stream.once('close', () => resolve());
+      this.#stream.end(() => this.#stream.destroy());
+    });
+  }
+
+  #write(chunk: Buffer): void {
+    const at = performance.now();
+    this.#budget = Math.min(BURST_BYTES, this.#budget + ((at - this.#budgetAt) / 1_000) * RATE_BYTES);
+    this.#budgetAt = at;
+    if (chunk.byteLength > this.#budget || this.#stream.writableLength > BURST_BYTES) {
+      this.#dropped += chunk.byteLength;
+      return;
+    }
+    this.#budget -= chunk.byteLength;
+    if (this.#dropped > 0) {
+      this.note(`${this.#dropped} bytes of stderr left out (more than ${RATE_BYTES} bytes/s)`, new Date());
+      this.#dropped = 0;
+    }
+    this.#stream.write(chunk);
+  }
+
+  #lines(text: string): void {
+    // A carriage return alone ends a line as well: progress bars redraw with it.
+    const parts = (this.#partial + text).split(/\r\n|\n|\r/);
+    this.#partial = (parts.pop() ?? '').slice(-LINE_MAX);
+    for (const part of parts.slice(-TAIL_LINES)) {
+      const line = printable(part);
+      if (line !== '') this.#tail.push(line);
+    }
+    if (this.#tail.length > TAIL_LINES) this.#tail.splice(0, this.#tail.length - TAIL_LINES);
+  }
+}
+
+/** What may stand in an error message: no control or colour sequences, bounded. */
+function printable(line: string): string {
+  return line.replaceAll(ANSI, '').replaceAll(CONTROL, '').trimEnd().slice(0, LINE_MAX);
+}
+const ANSI = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, 'g');
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;

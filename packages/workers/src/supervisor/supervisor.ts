@@ -1,0 +1,216 @@
+/**
+ * The supervisor: one child per server, the start gate, the watchdog's rounds and the attached agents. It hands every
+ * agent its data ports and notices and stays out of the way of calls.
+ */
+import { availableParallelism } from 'node:os';
+import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import { Board } from '../board.js';
+import { now } from '../clock.js';
+import { answer } from '../control.js';
+import { BulkheadError } from '../errors.js';
+import type {
+  Answer,
+  CloseReport,
+  ServerExit,
+  ServerSpec,
+  ServerStatus,
+  SupervisorControl,
+  SupervisorInit,
+  SupervisorNotice,
+} from '../protocol.js';
+import { Child, type ChildContext } from './child.js';
+import { StartGate } from './gate.js';
+import { Watch } from './watch.js';
+
+export class Supervisor implements SupervisorControl {
+  readonly #init: SupervisorInit;
+  readonly #board: Board;
+  readonly #children = new Map<string, Child>();
+  /** Children that are on their way out but not gone yet, by slot. */
+  readonly #leaving = new Set<Child>();
+  readonly #agents = new Set<MessagePort>();
+  readonly #context: ChildContext;
+  readonly #watch: Watch;
+  #closing: Promise<CloseReport> | undefined;
+
+  constructor(init: SupervisorInit, threadEntry: URL) {
+    this.#init = init;
+    this.#board = Board.attach(init.board);
+    const { options, clientInfo, runDir, logDir, transferBytes } = init;
+    const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
+    this.#context = {
+      board: this.#board,
+      options,
+      gate: new StartGate({ slots, holdMs: options.gateHoldMs }),
+      clientInfo,
+      runDir,
+      logDir,
+      threadEntry,
+      transferBytes,
+      tell: (notice) => this.#tell(notice),
+      connectAgents: (child, add) => this.#connectAgents(child, add),
+      random: Math.random,
+    };
+    this.#watch = new Watch(this.#board, options, () => this.#children.values());
+    this.#addAgent(init.notices);
+    setInterval(() => this.#board.beatSupervisor(), options.heartbeatMs);
+  }
+
+  configure(specs: ServerSpec[]): Answer<{ added: string[]; changed: string[]; removed: string[] }> {
+    if (this.#closing !== undefined) return { error: { code: 'CLOSED', message: 'the runtime is closing' } };
+    const wanted = new Map(specs.map((spec) => [spec.name, spec]));
+    const diff = { added: [] as string[], changed: [] as string[], removed: [] as string[] };
+    for (const [name, child] of this.#children) {
+      if (wanted.has(name)) continue;
+      diff.removed.push(name);
+      this.#remove(child);
+    }
+    for (const [name, spec] of wanted) {
+      const child = this.#children.get(name);
+      if (child === undefined) {
+        const slot = this.#freeSlot();
+        if (slot === undefined) {
+          const message = `server "${name}" was not started: all ${this.#board.slots} places are taken; raise maxServers`;
+          this.#tell({ type: 'warning', server: name, message });
+          continue;
+        }
+        diff.added.push(name);
+        this.#children.set(name, new Child(spec, slot, this.#context));
+      } else if (child.spec.fingerprint !== spec.fingerprint) {
+        diff.changed.push(name);
+        child.reconfigure(spec);
+      }
+    }
+    return { ok: diff };
+  }
+
+  start(name: string): Promise<Answer<null>> {
+    return this.#with(name, (child) => child.start());
+  }
+
+  stop(name: string): Promise<Answer<ServerExit>> {
+    return answer(() => this.#child(name).stop());
+  }
+
+  restart(name: string): Promise<Answer<null>> {
+    return this.#with(name, (child) => child.restart());
+  }
+
+  enable(name: string): Promise<Answer<null>> {
+    return this.#with(name, (child) => child.setDisabled(false));
+  }
+
+  disable(name: string): Promise<Answer<null>> {
+    return this.#with(name, (child) => child.setDisabled(true));
+  }
+
+  status(): Answer<ServerStatus[]> {
+    return { ok: [...this.#children.values()].map((child) => child.status()) };
+  }
+
+  attach(notices: MessagePort): Answer<null> {
+    this.#addAgent(notices);
+    for (const child of this.#children.values()) {
+      child.introduce((notice) => notices.postMessage(notice));
+      if (child.thread !== undefined)
+        this.#connect(notices, child, (port, sent) => child.addAgent(port, sent));
+    }
+    return { ok: null };
+  }
+
+  shutdown(deadlineMs: number): Promise<Answer<CloseReport>> {
+    this.#closing ??= this.#shutdown(deadlineMs);
+    const closing = this.#closing;
+    return answer(() => closing);
+  }
+
+  async #shutdown(deadlineMs: number): Promise<CloseReport> {
+    const startedAt = now();
+    const children = [...this.#children.values(), ...this.#leaving];
+    for (const child of children) child.remove();
+    const all = Promise.all(children.map((child) => child.done));
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(() => resolve('late'), deadlineMs);
+    });
+    if ((await Promise.race([all, late])) === 'late') {
+      for (const child of children) child.killNow();
+      // SIGKILL cannot be refused; what the kernel still needs is a moment to deliver it.
+      await Promise.race([all, new Promise((resolve) => setTimeout(resolve, 500))]);
+    }
+    clearTimeout(timer);
+    this.#watch.stop();
+    return {
+      servers: children.map((child) => child.exitReport()),
+      lostThreads: children.reduce((sum, child) => sum + child.lostThreads, 0),
+      tookMs: now() - startedAt,
+    };
+  }
+
+  #child(name: string): Child {
+    const child = this.#children.get(name);
+    if (child === undefined) {
+      throw new BulkheadError(
+        'UNKNOWN_SERVER',
+        `there is no server "${name}"; known: ${[...this.#children.keys()].join(', ') || 'none'}`,
+      );
+    }
+    return child;
+  }
+
+  #with(name: string, act: (child: Child) => void): Promise<Answer<null>> {
+    return answer(() => {
+      act(this.#child(name));
+      return null;
+    });
+  }
+
+  #remove(child: Child): void {
+    this.#children.delete(child.name);
+    this.#leaving.add(child);
+    child.remove();
+    void child.done.then(() => {
+      this.#leaving.delete(child);
+      this.#tell({ type: 'removed', server: child.name });
+    });
+  }
+
+  #freeSlot(): number | undefined {
+    const taken = new Set([...this.#children.values(), ...this.#leaving].map((child) => child.slot));
+    for (let slot = 0; slot < this.#board.slots; slot++) if (!taken.has(slot)) return slot;
+    return undefined;
+  }
+
+  #addAgent(notices: MessagePort): void {
+    this.#agents.add(notices);
+    notices.once('close', () => this.#agents.delete(notices));
+    notices.on('message', () => {}); // only a referenced port reports its close
+  }
+
+  #tell(notice: SupervisorNotice): void {
+    for (const agent of this.#agents) agent.postMessage(notice);
+  }
+
+  #connectAgents(child: Child, add: (port: MessagePort, sent: SharedArrayBuffer) => void): void {
+    for (const agent of this.#agents) this.#connect(agent, child, add);
+  }
+
+  #connect(
+    agent: MessagePort,
+    child: Child,
+    add: (port: MessagePort, sent: SharedArrayBuffer) => void,
+  ): void {
+    const { port1, port2 } = new MessageChannel();
+    const sent = new SharedArrayBuffer(4);
+    add(port2, sent);
+    const notice: SupervisorNotice = {
+      type: 'port',
+      server: child.name,
+      generation: child.generation,
+      slot: child.slot,
+      port: port1,
+      sent,
+    };
+    agent.postMessage(notice, [port1]);
+  }
+}
