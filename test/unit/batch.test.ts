@@ -257,7 +257,6 @@ describe('servers', () => {
       { id: 2, tool: 'mcp__slow__echo' },
       ...[3, 4, 5].map((id) => call('quick', id)),
     ]);
-    console.log(JSON.stringify(lines));
     expect(lines.map(({ id }) => id).slice(0, 3)).toEqual([3, 4, 5]);
     expect(lines.map(({ outcome }) => outcome)).toEqual(['ok', 'ok', 'ok', 'ok', 'ok']);
   });

@@ -8,12 +8,18 @@ export function makeRunDir(): string {
   return mkdtempSync(join(tmpdir(), 'bulkhead-'));
 }
 
+const stateHome = () => join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'bulkhead');
+
+/** Where run files lie: which groups belong to which host process. */
+export function stateDir(): string {
+  return join(process.env.XDG_RUNTIME_DIR ?? stateHome(), process.env.XDG_RUNTIME_DIR === undefined ? 'run' : 'bulkhead');
+}
+
 /** `<project>/.bulkhead/logs` for a project, else below the state home. Created 0700, kept out of git. */
 export function makeLogDir(wanted: string | undefined, projectDir: string | undefined): string {
-  const stateHome = process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state');
   const directory =
     wanted ??
-    (projectDir === undefined ? join(stateHome, 'bulkhead', 'logs') : join(projectDir, '.bulkhead', 'logs'));
+    (projectDir === undefined ? join(stateHome(), 'logs') : join(projectDir, '.bulkhead', 'logs'));
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const ignore = join(dirname(directory), '.gitignore');

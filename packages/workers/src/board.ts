@@ -66,6 +66,11 @@ export class Board {
     return Atomics.load(this.#ints, 0);
   }
 
+  /** All fields of all slots to 0, when a new supervisor begins. */
+  clear(): void {
+    for (let i = 0; i < this.#ints.length; i++) Atomics.store(this.#ints, i, 0);
+  }
+
   /** Every process group id that stands on the board now. */
   pids(): number[] {
     const found: number[] = [];

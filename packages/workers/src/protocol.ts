@@ -11,7 +11,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { serverDefaults, supervisorDefaults } from './defaults.js';
 import type { WireError } from './errors.js';
 
-type Numbers<T> = { [K in keyof T]: number };
+type Numbers<T> = { -readonly [K in keyof T]: number };
 
 // ── what a server is ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -135,6 +135,8 @@ export interface SupervisorInit {
   /** 0700 directory of this runtime for sockets and the run file. */
   runDir: string;
   logDir: string;
+  /** Directory of run files, shared by all runtimes of this user. */
+  stateDir: string;
   notices: MessagePort;
   control: MessagePort;
   transferBytes: number;

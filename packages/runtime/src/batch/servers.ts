@@ -132,6 +132,7 @@ export class ServerDesk {
   #opened(server: string, view: ServerView): Standing {
     const open: Standing = { is: 'open', view };
     this.#standings.set(server, open);
+    this.#names = undefined;
     this.#everOpen.add(server);
     return open;
   }

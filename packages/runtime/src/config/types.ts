@@ -23,8 +23,17 @@ export interface LoadedServer {
   name: string;
   scope: Scope;
   file?: string;
-  /** Ready for the supervisor; absent when the entry cannot run (see `problems`). */
+  /** 1-based line of the entry in `file`. */
+  line?: number;
+  /** Ready for the supervisor. Entries that cannot run stand in `rejected` instead. */
   spec: ServerSpec;
+  /**
+   * SHA-256 (hex) of what would run as it is written, before expansion: type, command, args, env, inheritEnv, cwd,
+   * url, headers. An approval is bound to it: other texts ask again, other values of the same variables do not.
+   */
+  approvalFingerprint: string;
+  /** What would run, for a person who is asked: command line or URL as written, variables not expanded. */
+  preview: string;
 }
 
 export interface LoadedConfig {

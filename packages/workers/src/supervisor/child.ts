@@ -42,6 +42,8 @@ export interface ChildContext {
   tell: (notice: SupervisorNotice) => void;
   /** Gives each attached agent its own data port to this generation; calls `add` once per agent. */
   connectAgents: (child: Child, add: (port: MessagePort, sent: SharedArrayBuffer) => void) => void;
+  /** Records a process group beyond this process's own life: guard and run file. */
+  groups: { add: (pgid: number) => void; remove: (pgid: number) => void };
   random: () => number;
 }
 
@@ -378,6 +380,7 @@ export class Child {
       this.#process = await ServerProcess.spawn(launch, path, this.#log, (pid) => {
         this.#pids.set(pid, false);
         this.#context.board.set(this.slot, 'pid', pid);
+        this.#context.groups.add(pid);
       });
       return this.#process;
     })();
@@ -501,7 +504,10 @@ export class Child {
       this.#thread?.control.call('endInput', [], { timeoutMs: 1_000 }).catch(() => {});
     }, this.#context.options);
     this.#pids.set(process.pid, gone);
-    if (gone) this.#context.board.set(this.slot, 'pid', 0);
+    if (gone) {
+      this.#context.board.set(this.slot, 'pid', 0);
+      this.#context.groups.remove(process.pid);
+    }
     // Only pids that are still there, and the last few that are gone, are worth remembering.
     for (const [pid, isGone] of this.#pids) {
       if (this.#pids.size <= 16) break;

@@ -3,6 +3,7 @@
  * agent its data ports and notices and stays out of the way of calls.
  */
 import { availableParallelism } from 'node:os';
+import { basename } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Board } from '../board.js';
 import { now } from '../clock.js';
@@ -20,6 +21,8 @@ import type {
 } from '../protocol.js';
 import { Child, type ChildContext } from './child.js';
 import { StartGate } from './gate.js';
+import { Guard } from './guard.js';
+import { RunFile, reapLeftovers } from './run-file.js';
 import { Watch } from './watch.js';
 
 export class Supervisor implements SupervisorControl {
@@ -31,6 +34,8 @@ export class Supervisor implements SupervisorControl {
   readonly #agents = new Set<MessagePort>();
   readonly #context: ChildContext;
   readonly #watch: Watch;
+  readonly #guard = new Guard();
+  readonly #runFile: RunFile;
   #closing: Promise<CloseReport> | undefined;
 
   constructor(init: SupervisorInit, threadEntry: URL) {
@@ -38,6 +43,8 @@ export class Supervisor implements SupervisorControl {
     this.#board = Board.attach(init.board);
     const { options, clientInfo, runDir, logDir, transferBytes } = init;
     const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
+    const left = reapLeftovers(init.stateDir);
+    this.#runFile = new RunFile(init.stateDir, basename(runDir));
     this.#context = {
       board: this.#board,
       options,
@@ -49,10 +56,23 @@ export class Supervisor implements SupervisorControl {
       transferBytes,
       tell: (notice) => this.#tell(notice),
       connectAgents: (child, add) => this.#connectAgents(child, add),
+      groups: {
+        add: (pgid) => {
+          this.#guard.add(pgid);
+          this.#runFile.add(pgid);
+        },
+        remove: (pgid) => {
+          this.#guard.remove(pgid);
+          this.#runFile.remove(pgid);
+        },
+      },
       random: Math.random,
     };
     this.#watch = new Watch(this.#board, options, () => this.#children.values());
     this.#addAgent(init.notices);
+    if (left.length > 0) {
+      this.#tell({ type: 'warning', message: `ended ${left.length} process groups that a killed host left behind: ${left.join(', ')}` });
+    }
     setInterval(() => this.#board.beatSupervisor(), options.heartbeatMs);
   }
 
@@ -140,6 +160,8 @@ export class Supervisor implements SupervisorControl {
     }
     clearTimeout(timer);
     this.#watch.stop();
+    await this.#guard.end();
+    this.#runFile.end();
     return {
       servers: children.map((child) => child.exitReport()),
       lostThreads: children.reduce((sum, child) => sum + child.lostThreads, 0),

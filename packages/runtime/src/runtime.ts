@@ -1,0 +1,413 @@
+/**
+ * The runtime: what an agent holds. It owns the handles of the servers, the merged catalog and the promises of calls;
+ * threads, processes and bytes are elsewhere.
+ */
+import { EventEmitter } from 'node:events';
+import { rmSync } from 'node:fs';
+import {
+  Board,
+  BulkheadError,
+  type CloseReport,
+  now,
+  type Reason,
+  type ServerSpec,
+  type ServerState,
+  type SupervisorControl,
+  type SupervisorNotice,
+} from '@bulkhead/workers';
+import type {
+  CallOptions,
+  CatalogTool,
+  RawArguments,
+  ReadyReport,
+  RuntimeApi,
+  RuntimeEvents,
+  RuntimeOptions,
+  RuntimeStatus,
+  ServerView,
+  ToolResult,
+} from './api.js';
+import { argumentsText, PendingCall } from './call.js';
+import { Catalog } from './catalog.js';
+import { resolveServers } from './config/load.js';
+import { formatProblem, type LoadedConfig } from './config/types.js';
+import { type Limits, limitsFrom } from './limits.js';
+import { makeLogDir, makeRunDir, stateDir } from './places.js';
+import { type RefContext, ServerRef } from './server-ref.js';
+import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
+
+/** How long the supervisor may take to answer a control call; a busy start of many servers is not a death. */
+const CONTROL_MS = 10_000;
+
+/** States in which nobody works towards readiness any more. */
+const SETTLED: ReadonlySet<ServerState> = new Set(['quarantined', 'disabled', 'needs-approval', 'needs-auth', 'stopped']);
+
+/**
+ * Starts a runtime. Resolves as soon as the supervisor has the list; the servers join in the background
+ * (`ready()` waits for them).
+ * @throws {BulkheadError} `BAD_CONFIG` when the options name neither `servers` nor `config`, or a limit is not a number.
+ */
+export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  if ((options.servers === undefined) === (options.config === undefined)) {
+    throw new BulkheadError('BAD_CONFIG', 'createRuntime expects either "servers" or "config"');
+  }
+  const config = options.config ?? (await resolveServers(options.servers ?? {}, {}));
+  const runtime = new Runtime(config, options);
+  await runtime.begin();
+  return runtime;
+}
+
+export class Runtime implements RuntimeApi {
+  readonly #config: LoadedConfig;
+  readonly #limits: Limits;
+  readonly #board: Board;
+  readonly #init: LinkInit;
+  readonly #refs = new Map<string, ServerRef>();
+  readonly #specs = new Map<string, ServerSpec>();
+  readonly #catalog = new Catalog();
+  readonly #events = new EventEmitter<{ [K in keyof RuntimeEvents]: RuntimeEvents[K] }>();
+  readonly #refContext: RefContext;
+  #link: SupervisorLink;
+  #losses: number[] = [];
+  #pending = 0;
+  #sweep: NodeJS.Timeout | undefined;
+  #closing: Promise<CloseReport> | undefined;
+  readonly #onExit: () => void;
+
+  constructor(config: LoadedConfig, options: RuntimeOptions) {
+    this.#config = config;
+    this.#limits = limitsFrom(options.limits ?? {});
+    this.#board = Board.create(this.#limits.maxServers);
+    const { restartWaitMs, backstopSlackMs, transferBytes } = this.#limits;
+    this.#refContext = {
+      board: this.#board,
+      restartWaitMs,
+      backstopSlackMs,
+      wake: (server) => void this.#control('start', [server]).catch(() => {}),
+      pending: (by) => this.#count(by),
+      saturated: (server) => this.#events.emit('saturated', { server }),
+      drained: (server) => this.#events.emit('drain', { server }),
+    };
+    this.#init = {
+      options: this.#limits,
+      clientInfo: options.clientInfo ?? { name: 'bulkhead', version: '0.1.0' },
+      runDir: makeRunDir(),
+      stateDir: stateDir(),
+      logDir: makeLogDir(options.logDir, options.config?.projectDir),
+      transferBytes,
+    };
+    for (const { name, spec } of config.servers) this.#adopt(name, spec);
+    this.#onExit = () => {
+      killByBoard(this.#board);
+      rmSync(this.#init.runDir, { recursive: true, force: true });
+    };
+    process.on('exit', this.#onExit);
+    this.#link = this.#startSupervisor();
+  }
+
+  /** Hands the servers to the supervisor. */
+  async begin(): Promise<void> {
+    await this.#control('configure', [[...this.#specs.values()]]);
+  }
+
+  async ready(options: { timeoutMs?: number; servers?: string[] } = {}): Promise<ReadyReport> {
+    const names = options.servers ?? [...this.#refs.values()].filter((ref) => !ref.lazy).map((ref) => ref.name);
+    const longest = Math.max(0, ...names.map((name) => this.#ref(name).options.startupTimeoutMs));
+    const timeoutMs = options.timeoutMs ?? longest;
+    for (const name of names) if (this.#ref(name).lazy) this.#refContext.wake(name);
+    const waiting = () => names.filter((name) => !isSettled(this.#ref(name)));
+    if (waiting().length > 0) {
+      await new Promise<void>((resolve) => {
+        const done = () => {
+          clearTimeout(timer);
+          this.#events.off('state', look);
+          resolve();
+        };
+        const look = () => {
+          if (waiting().length === 0 || this.#closing !== undefined) done();
+        };
+        const timer = setTimeout(done, timeoutMs);
+        this.#events.on('state', look);
+      });
+    }
+    const refs = names.map((name) => this.#ref(name));
+    const failed = refs.filter((ref) => ref.state !== 'ready');
+    return {
+      ok: failed.length === 0,
+      ready: refs.filter((ref) => ref.state === 'ready').map((ref) => ref.name),
+      failed: failed.map((ref) => ({
+        name: ref.name,
+        state: ref.state,
+        ...(ref.reason === undefined ? {} : { reason: ref.reason }),
+      })),
+    };
+  }
+
+  tools(): readonly CatalogTool[] {
+    return this.#catalog.tools;
+  }
+
+  callTool(
+    fullName: string,
+    args?: Record<string, unknown> | RawArguments,
+    options?: CallOptions,
+  ): Promise<ToolResult> {
+    const tool = this.#catalog.byFullName(fullName);
+    if (tool === undefined) return Promise.reject(this.#unknownTool(fullName));
+    return this.#call(this.#ref(tool.server), tool.name, args, options);
+  }
+
+  server(name: string): ServerView {
+    return this.#view(this.#ref(name));
+  }
+
+  servers(): readonly ServerView[] {
+    return [...this.#refs.values()].map((ref) => this.#view(ref));
+  }
+
+  async status(): Promise<RuntimeStatus> {
+    const servers = await this.#control('status', []);
+    return {
+      servers: servers.flatMap((status) => {
+        const ref = this.#refs.get(status.name);
+        return ref === undefined ? [] : [{ ...status, stats: ref.stats() }];
+      }),
+      problems: this.#config.problems.map(formatProblem),
+    };
+  }
+
+  on<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this {
+    this.#events.on(event, listener as never);
+    return this;
+  }
+
+  off<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this {
+    this.#events.off(event, listener as never);
+    return this;
+  }
+
+  close(options: { deadlineMs?: number } = {}): Promise<CloseReport> {
+    this.#closing ??= this.#close(options.deadlineMs ?? this.#limits.closeDeadlineMs);
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  // ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #call(
+    ref: ServerRef,
+    tool: string,
+    args: Record<string, unknown> | RawArguments | undefined,
+    options: CallOptions | undefined,
+  ): Promise<ToolResult> {
+    if (this.#closing !== undefined) {
+      return Promise.reject(
+        new BulkheadError('CLOSED', `${ref.name}.${tool}: the runtime is closed`, { server: ref.name, tool }),
+      );
+    }
+    let text: string;
+    try {
+      text = argumentsText(ref.name, tool, args);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const call = new PendingCall(ref.name, tool, text, options, ref.options);
+    ref.submit(call, options?.signal);
+    return call.promise;
+  }
+
+  #view(ref: ServerRef): ServerView {
+    const catalog = this.#catalog;
+    return {
+      name: ref.name,
+      get state() {
+        return ref.state;
+      },
+      get reason() {
+        return ref.reason;
+      },
+      get generation() {
+        return ref.generation;
+      },
+      get instructions() {
+        return catalog.of(ref.name)?.instructions;
+      },
+      get tools() {
+        return catalog.ofServer(ref.name);
+      },
+      callTool: (tool, args, options) => {
+        // Known to be missing only once the list is known; before that the call waits like any other.
+        if (ref.state === 'ready' && catalog.byOrigin(ref.name, tool) === undefined) {
+          return Promise.reject(this.#unknownRawTool(ref.name, tool));
+        }
+        return this.#call(ref, tool, args, options);
+      },
+      start: async () => void (await this.#control('start', [ref.name])),
+      stop: async () => void (await this.#control('stop', [ref.name], this.#ladderMs())),
+      restart: async () => void (await this.#control('restart', [ref.name])),
+    };
+  }
+
+  #adopt(name: string, spec: ServerSpec): void {
+    this.#specs.set(name, spec);
+    this.#refs.set(name, new ServerRef(name, spec.options, spec.lifecycle === 'lazy', this.#refContext));
+  }
+
+  #ref(name: string): ServerRef {
+    const ref = this.#refs.get(name);
+    if (ref !== undefined) return ref;
+    const rejected = this.#config.rejected.find((entry) => entry.name === name);
+    const why =
+      rejected === undefined
+        ? `known: ${[...this.#refs.keys()].join(', ') || 'none'}`
+        : `its entry was skipped: ${formatProblem(rejected.problem)}`;
+    throw new BulkheadError('UNKNOWN_SERVER', `there is no server "${name}"; ${why}`, { server: name });
+  }
+
+  #unknownTool(fullName: string): BulkheadError {
+    const late = [...this.#refs.values()].filter((ref) => ref.state !== 'ready').map((ref) => `${ref.name} (${ref.state})`);
+    const hint = late.length === 0 ? '' : `; not ready yet: ${late.join(', ')}`;
+    return new BulkheadError('UNKNOWN_TOOL', `there is no tool "${fullName}"${hint}`, { tool: fullName });
+  }
+
+  #unknownRawTool(server: string, tool: string): BulkheadError {
+    const names = this.#catalog.ofServer(server).map((known) => known.name);
+    const shown = names.slice(0, 20).join(', ');
+    return new BulkheadError(
+      'UNKNOWN_TOOL',
+      `server "${server}" has no tool "${tool}"; it has: ${shown || 'none'}${names.length > 20 ? ', …' : ''}`,
+      { server, tool },
+    );
+  }
+
+  /** @throws {BulkheadError} what the supervisor answered; `INTERNAL` when it did not. */
+  #control<K extends keyof SupervisorControl & string>(
+    method: K,
+    args: Parameters<SupervisorControl[K]>,
+    timeoutMs: number = CONTROL_MS,
+  ) {
+    return this.#link.control.call<K>(method, args as never, { timeoutMs });
+  }
+
+  #startSupervisor(): SupervisorLink {
+    return new SupervisorLink(
+      this.#board,
+      this.#init,
+      (notice) => this.#heard(notice),
+      (message) => this.#supervisorLost(message),
+    );
+  }
+
+  #heard(notice: SupervisorNotice): void {
+    switch (notice.type) {
+      case 'port': {
+        const ref = this.#refs.get(notice.server);
+        if (ref === undefined) notice.port.close();
+        else ref.connect(notice);
+        return;
+      }
+      case 'state': {
+        const ref = this.#refs.get(notice.server);
+        if (ref === undefined) return;
+        ref.moved(notice);
+        const { server, state, generation, reason } = notice;
+        this.#events.emit('state', { server, state, generation, ...(reason === undefined ? {} : { reason }) });
+        return;
+      }
+      case 'catalog':
+        if (!this.#refs.has(notice.server)) return;
+        this.#catalog.set(notice.server, notice.catalog);
+        this.#events.emit('tools', {
+          server: notice.server,
+          revision: notice.revision,
+          count: notice.catalog.tools.length,
+        });
+        return;
+      case 'removed':
+        return;
+      case 'warning':
+        this.#events.emit('warning', {
+          message: notice.message,
+          ...(notice.server === undefined ? {} : { server: notice.server }),
+        });
+        return;
+      default:
+        notice satisfies never;
+    }
+  }
+
+  /** Everything in flight ends, the groups on the board are killed, and a new supervisor starts, at most twice in 60 s. */
+  #supervisorLost(message: string): void {
+    killByBoard(this.#board);
+    this.#board.clear();
+    for (const ref of this.#refs.values()) ref.abandon('SUPERVISOR_LOST', message);
+    const at = now();
+    this.#losses = [...this.#losses.filter((lossAt) => at - lossAt < 60_000), at];
+    const restarts = this.#losses.length;
+    this.#events.emit('supervisor-lost', { error: { code: 'SUPERVISOR_LOST', message }, restarts });
+    if (this.#closing !== undefined) return;
+    if (restarts > 2) {
+      const reason: Reason = { kind: 'supervisor', message: `${message}; it was restarted twice within 60 s already` };
+      for (const ref of this.#refs.values()) {
+        ref.moved({ type: 'state', server: ref.name, generation: ref.generation, state: 'quarantined', reason });
+      }
+      return;
+    }
+    this.#link = this.#startSupervisor();
+    this.begin().catch(() => {}); // a supervisor that dies again reports itself
+  }
+
+  /** Longest way down the kill ladder, with room for the control call itself. */
+  #ladderMs(): number {
+    const { eofGraceMs, termGraceMs, killGraceMs, terminateGraceMs } = this.#limits;
+    return eofGraceMs + 2 * termGraceMs + 2 * killGraceMs + terminateGraceMs + CONTROL_MS;
+  }
+
+  #count(by: 1 | -1): void {
+    this.#pending += by;
+    if (this.#pending === 1 && by === 1) {
+      // Referenced: a program that awaits a call must not run out of events.
+      this.#sweep ??= setInterval(() => {
+        const at = now();
+        for (const ref of this.#refs.values()) ref.sweep(at);
+      }, this.#limits.sweepMs);
+      this.#sweep.ref();
+    } else if (this.#pending === 0) {
+      this.#sweep?.unref();
+    }
+  }
+
+  async #close(deadlineMs: number): Promise<CloseReport> {
+    const startedAt = now();
+    for (const ref of this.#refs.values()) ref.abandon('CLOSED', 'the runtime was closed');
+    let report: CloseReport;
+    try {
+      report = await this.#control('shutdown', [deadlineMs], deadlineMs + CONTROL_MS);
+    } catch {
+      // No supervisor to ask: the board is the last word.
+      const pids = this.#board.pids();
+      killByBoard(this.#board);
+      report = {
+        servers: [...this.#refs.values()].map((ref) => ({ name: ref.name, finalState: 'lost', pids: [] })),
+        lostThreads: 0,
+        tookMs: now() - startedAt,
+      };
+      if (pids.length > 0) report.servers[0]?.pids.push(...pids.map((pid) => ({ pid, gone: false })));
+    }
+    await this.#link.end();
+    clearInterval(this.#sweep);
+    process.off('exit', this.#onExit);
+    rmSync(this.#init.runDir, { recursive: true, force: true });
+    this.#events.emit('state', { server: '', state: 'stopped', generation: 0 });
+    this.#events.removeAllListeners();
+    return report;
+  }
+}
+
+function isSettled(ref: ServerRef): boolean {
+  if (ref.state === 'stopped') return !ref.lazy && ref.generation > 0;
+  return ref.state === 'ready' || SETTLED.has(ref.state);
+}

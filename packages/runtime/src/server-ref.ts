@@ -1,0 +1,408 @@
+/**
+ * The agent's handle of one server. It outlives generations: calls wait in its mailbox while the server is starting
+ * or restarting, leave through the data port of the moment, and are told apart by id. It owns promises, nothing else.
+ */
+import type { MessagePort } from 'node:worker_threads';
+import {
+  type Board,
+  BulkheadError,
+  CALL_STRIDE,
+  decodeError,
+  type LaneExtra,
+  type LaneReply,
+  type LaneRequest,
+  laneOp,
+  laneStatus,
+  now,
+  type Outcome,
+  REPLY_STRIDE,
+  type Reason,
+  type ServerOptions,
+  type ServerState,
+  type SupervisorNotice,
+  type WireError,
+} from '@bulkhead/workers';
+import type { ServerStats } from './api.js';
+import type { PendingCall } from './call.js';
+import { LatencyRecorder } from './latency.js';
+import { Mailbox } from './mailbox.js';
+import { LaneToolResult } from './result.js';
+
+/** What the runtime lends to its refs. */
+export interface RefContext {
+  board: Board;
+  restartWaitMs: number;
+  backstopSlackMs: number;
+  /** Asks for the start of a lazy server. */
+  wake: (server: string) => void;
+  /** One more or one less call is pending: keeps the process alive, runs the sweep. */
+  pending: (by: 1 | -1) => void;
+  saturated: (server: string) => void;
+  drained: (server: string) => void;
+}
+
+interface Link {
+  port: MessagePort;
+  generation: number;
+  slot: number;
+  /** Highest call id handed to the transport; above it nothing was sent. */
+  sent: Int32Array;
+}
+
+const WAITABLE: ReadonlySet<ServerState> = new Set(['starting', 'connecting', 'reconnecting', 'killing', 'stopping', 'lost']);
+
+export class ServerRef {
+  readonly name: string;
+  readonly #context: RefContext;
+  options: ServerOptions;
+  lazy: boolean;
+  state: ServerState = 'stopped';
+  reason: Reason | undefined;
+  generation = 0;
+  #nextTryAt = 0;
+  #link: Link | undefined;
+  #lastId = 0;
+  readonly #calls = new Map<number, PendingCall>();
+  readonly #mailbox: Mailbox<PendingCall>;
+  #outbox: LaneRequest = [];
+  #outboxCalls: PendingCall[] = [];
+  #flushing = false;
+  readonly #outcomes = new Map<Outcome, number>();
+  readonly #latency = new LatencyRecorder();
+  #total = 0;
+
+  constructor(name: string, options: ServerOptions, lazy: boolean, context: RefContext) {
+    this.name = name;
+    this.options = options;
+    this.lazy = lazy;
+    this.#context = context;
+    this.#mailbox = new Mailbox<PendingCall>({
+      window: 0,
+      queueMax: options.queueMax,
+      queueMaxBytes: options.queueMaxBytes,
+    });
+  }
+
+  // ── calls ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  submit(call: PendingCall, signal: AbortSignal | undefined): void {
+    this.#total++;
+    this.#context.pending(1);
+    call.promise.then(
+      (result) => this.#ended(result.outcome),
+      (error: BulkheadError) => this.#ended(error.outcome),
+    );
+    if (signal !== undefined) {
+      if (signal.aborted) return call.fail(cancelled(call));
+      call.listen(signal, () => this.#cancel(call));
+    }
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) return call.fail(refusal);
+    this.#enqueue(call);
+  }
+
+  #enqueue(call: PendingCall): void {
+    switch (this.#mailbox.offer(call, call.args.length)) {
+      case 'send':
+        this.#post(call);
+        return;
+      case 'queued':
+        if (this.#mailbox.saturated) this.#context.saturated(this.name);
+        return;
+      case 'full': {
+        const { queueMax, queueMaxBytes } = this.options;
+        const what = `its mailbox is full (${this.#mailbox.inFlight} in flight, ${this.#mailbox.queued} waiting, limits queueMax ${queueMax} and queueMaxBytes ${queueMaxBytes}); send again after the "drain" event`;
+        call.fail(call.error('MAILBOX_FULL', what, { queued: this.#mailbox.queued, queueMax, queueMaxBytes }));
+        return;
+      }
+    }
+  }
+
+  /** Why a new call cannot even wait, if so. Wakes a lazy server. */
+  #refusal(call: PendingCall): BulkheadError | undefined {
+    if (this.state === 'ready' || WAITABLE.has(this.state)) return undefined;
+    if (this.state === 'stopped' && this.lazy) {
+      this.#context.wake(this.name);
+      return undefined;
+    }
+    if (this.state === 'stopped' && this.generation === 0 && this.reason === undefined) return undefined; // not begun yet
+    if (this.state === 'backoff' && this.#nextTryAt - now() <= this.#context.restartWaitMs) return undefined;
+    return this.#notReady(call);
+  }
+
+  #notReady(call: PendingCall): BulkheadError {
+    const why = this.reason === undefined ? '' : `: ${this.reason.message}`;
+    const next = this.state === 'backoff' ? `; next start in ${Math.ceil((this.#nextTryAt - now()) / 100) / 10} s` : '';
+    return call.error('NOT_READY', `the server is ${this.state}${why}${next}`, {
+      state: this.state,
+      ...(this.reason === undefined ? {} : { reason: this.reason }),
+    });
+  }
+
+  /** Everything posted in one turn of the loop leaves as one message. */
+  #post(call: PendingCall): void {
+    const id = ++this.#lastId;
+    call.id = id;
+    call.postedAt = now();
+    call.attempts++;
+    this.#calls.set(id, call);
+    if (this.#outbox.length === 0) this.#outbox.push(laneOp.call);
+    this.#outbox.push(id, call.tool, call.args, call.idleMs, call.idleAt, call.hardAt);
+    this.#outboxCalls.push(call);
+    if (!this.#flushing) {
+      this.#flushing = true;
+      queueMicrotask(this.#flush);
+    }
+  }
+
+  readonly #flush = (): void => {
+    this.#flushing = false;
+    if (this.#outbox.length === 0 || this.#link === undefined) return;
+    const request = this.#outbox;
+    this.#outbox = [];
+    this.#outboxCalls = [];
+    this.#link.port.postMessage(request);
+  };
+
+  #cancel(call: PendingCall): void {
+    if (call.done) return;
+    call.fail(cancelled(call));
+    if (call.id === 0) {
+      this.#mailbox.remove(call);
+      return;
+    }
+    this.#forget(call);
+  }
+
+  /** Gives up a posted call: the server thread is told, a late answer finds nobody. */
+  #forget(call: PendingCall): void {
+    if (!this.#calls.delete(call.id)) return;
+    this.#flush(); // the cancellation must not overtake the call
+    this.#link?.port.postMessage([laneOp.cancel, call.id]);
+    this.#next();
+  }
+
+  readonly #receive = (replies: LaneReply): void => {
+    for (let i = 0; i + REPLY_STRIDE <= replies.length; i += REPLY_STRIDE) {
+      const id = replies[i] as number;
+      const call = this.#calls.get(id);
+      if (call === undefined) continue; // cancelled or timed out here already
+      const status = replies[i + 1] as number;
+      if (status === laneStatus.progress) {
+        this.#progress(call, replies[i + 2] as string);
+        continue;
+      }
+      this.#calls.delete(id);
+      if (status === laneStatus.failed) this.#failed(call, replies[i + 2] as WireError);
+      else this.#succeeded(call, status === laneStatus.toolError, replies[i + 2], replies[i + 3] as LaneExtra | null);
+      this.#next();
+    }
+  };
+
+  #succeeded(call: PendingCall, isError: boolean, payload: unknown, extra: LaneExtra | null): void {
+    const callMs = now() - call.postedAt;
+    this.#latency.record(callMs);
+    call.succeed(
+      new LaneToolResult({
+        payload: payload as string | ArrayBuffer,
+        ...(extra?.start === undefined ? {} : { start: extra.start }),
+        ...(extra?.end === undefined ? {} : { end: extra.end }),
+        isError,
+        timing: { queueMs: call.postedAt - call.startedAt, callMs },
+        attempts: call.attempts,
+        warnings: extra?.warnings ?? [],
+        server: this.name,
+        tool: call.tool,
+      }),
+    );
+  }
+
+  #failed(call: PendingCall, wire: WireError): void {
+    if (wire.code === 'OUTCOME_UNKNOWN') {
+      this.#fate(call, decodeError(wire));
+      return;
+    }
+    call.fail(decodeError({ ...wire, data: { ...wire.data, attempts: call.attempts } }));
+  }
+
+  /** A sent call whose answer was lost: one more try only by the caller's word, and never after two crashes. */
+  #fate(call: PendingCall, error: BulkheadError): void {
+    if (!call.idempotent) return call.fail(error);
+    if (call.attempts >= 2) {
+      const what = `in flight when the server was lost, ${call.attempts} times; it is not tried again (${error.message})`;
+      return call.fail(call.error('POISON_CALL', what, error.data));
+    }
+    this.#again(call);
+  }
+
+  /** Back into the mailbox, inside its own deadline. */
+  #again(call: PendingCall): void {
+    call.id = 0;
+    call.postedAt = 0;
+    const refusal = this.#refusal(call);
+    if (refusal !== undefined) call.fail(refusal);
+    else if (this.#mailbox.requeue(call, call.args.length) && this.state === 'ready') this.#pump();
+  }
+
+  #progress(call: PendingCall, text: string): void {
+    call.idleAt = now() + call.idleMs;
+    if (call.onProgress === undefined) return;
+    try {
+      call.onProgress(JSON.parse(text));
+    } catch {
+      // a listener's error is not the call's
+    }
+  }
+
+  #next(): void {
+    const wasSaturated = this.#mailbox.saturated;
+    const next = this.#mailbox.settled();
+    if (next !== undefined) this.#post(next);
+    if (wasSaturated && !this.#mailbox.saturated) this.#context.drained(this.name);
+  }
+
+  #pump(): void {
+    for (let call = this.#mailbox.take(); call !== undefined; call = this.#mailbox.take()) this.#post(call);
+  }
+
+  #ended(outcome: Outcome): void {
+    this.#context.pending(-1);
+    this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+  }
+
+  // ── the server's life, as told by the supervisor ────────────────────────────────────────────────────────────────
+
+  connect(notice: Extract<SupervisorNotice, { type: 'port' }>): void {
+    const { port, generation, slot, sent } = notice;
+    this.#link?.port.close();
+    const link: Link = { port, generation, slot, sent: new Int32Array(sent) };
+    this.#link = link;
+    this.#lastId = 0;
+    port.on('message', this.#receive);
+    port.once('close', () => this.#portClosed(link));
+    port.unref();
+  }
+
+  moved(notice: Extract<SupervisorNotice, { type: 'state' }>): void {
+    this.state = notice.state;
+    this.reason = notice.reason;
+    this.generation = notice.generation;
+    this.#nextTryAt = now() + (notice.nextTryMs ?? 0);
+    if (this.#lost !== undefined) this.#settleLost();
+    if (notice.state === 'ready') {
+      this.#mailbox.setWindow(this.options.window);
+      this.#pump();
+      return;
+    }
+    this.#mailbox.setWindow(0);
+    // Whoever waits for a server that will not come soon is told so now.
+    for (const call of [...this.#mailbox.waiting()]) {
+      const refusal = this.#refusal(call);
+      if (refusal === undefined) continue;
+      this.#mailbox.remove(call);
+      call.fail(refusal);
+    }
+  }
+
+  /** Calls that were on a port that closed, until the supervisor says why (or for a moment). */
+  #lost: { calls: PendingCall[]; sentUpTo: number; timer: NodeJS.Timeout } | undefined;
+
+  #portClosed(link: Link): void {
+    if (this.#link !== link) return;
+    this.#link = undefined;
+    this.#outbox = [];
+    this.#mailbox.setWindow(0);
+    const calls = [...this.#calls.values()];
+    this.#calls.clear();
+    this.#mailbox.lostInFlight();
+    if (calls.length === 0) return;
+    // Read now: the next generation has a buffer of its own.
+    const sentUpTo = Atomics.load(link.sent, 0);
+    const timer = setTimeout(() => this.#settleLost(), 500);
+    this.#lost = { calls, sentUpTo, timer };
+    if (this.state !== 'ready') this.#settleLost();
+  }
+
+  #settleLost(): void {
+    const lost = this.#lost;
+    if (lost === undefined) return;
+    this.#lost = undefined;
+    clearTimeout(lost.timer);
+    const why = this.reason?.message ?? 'the server thread ended';
+    // Last first: each goes to the head of the queue, so the order of the calls stays.
+    for (const call of lost.calls.reverse()) {
+      if (call.done) continue;
+      if (call.id > lost.sentUpTo) {
+        call.attempts--;
+        this.#again(call);
+      } else {
+        const what = `sent, but its server was lost before it answered: ${why}; it may have done the work`;
+        this.#fate(call, call.error('OUTCOME_UNKNOWN', what, this.reason === undefined ? {} : { reason: this.reason }));
+      }
+    }
+  }
+
+  /** Ends everything that waits or flies: the supervisor died, the runtime closes, or the server was removed. */
+  abandon(code: 'SUPERVISOR_LOST' | 'CLOSED', why: string): void {
+    if (this.#lost !== undefined) {
+      clearTimeout(this.#lost.timer);
+      for (const call of this.#lost.calls) this.#calls.set(call.id, call);
+      this.#lost = undefined;
+    }
+    const sentUpTo = this.#link === undefined ? Number.POSITIVE_INFINITY : Atomics.load(this.#link.sent, 0);
+    for (const call of this.#calls.values()) {
+      const sent = call.id <= sentUpTo;
+      const ending = sent && code === 'CLOSED' ? 'OUTCOME_UNKNOWN' : code;
+      call.fail(call.error(ending, `${why}; it was ${sent ? 'sent and may have done its work' : 'never sent'}`, { sent }));
+    }
+    this.#calls.clear();
+    for (const call of [...this.#mailbox.waiting()]) {
+      this.#mailbox.remove(call);
+      call.fail(call.error(code === 'CLOSED' ? 'CLOSED' : 'CONNECTION_LOST', `${why}; it was never sent`, { sent: false }));
+    }
+    this.#mailbox.lostInFlight();
+    this.#mailbox.setWindow(0);
+    this.#outbox = [];
+    this.#link?.port.close();
+    this.#link = undefined;
+    this.state = 'stopped';
+  }
+
+  /** The one sweep: calls that wait too long here, and the backstop behind a server thread that cannot keep time. */
+  sweep(at: number): void {
+    for (const call of [...this.#mailbox.waiting()]) {
+      if (call.dueAt > at) continue;
+      this.#mailbox.remove(call);
+      const waited = Math.round(at - call.startedAt);
+      const what =
+        this.state === 'ready'
+          ? `timed out after ${waited} ms in the mailbox behind ${this.#mailbox.inFlight} calls in flight; never sent`
+          : `timed out after ${waited} ms while the server was ${this.state}${this.reason === undefined ? '' : ` (${this.reason.message})`}; never sent`;
+      call.fail(call.error('TIMEOUT', what, { sent: false, state: this.state }));
+    }
+    const overdueAt = at - this.#context.backstopSlackMs;
+    for (const call of this.#calls.values()) {
+      // Progress without a listener is not told to the agent, so only the hard limit is sure here …
+      if (call.dueAt > overdueAt) continue;
+      const what = `timed out: no answer within ${Math.round(at - call.postedAt)} ms, and its server thread did not end the call itself`;
+      call.fail(call.error('TIMEOUT', what, { sent: true, backstop: true }));
+      this.#forget(call);
+    }
+  }
+
+  stats(): ServerStats {
+    return {
+      calls: this.#total,
+      inFlight: this.#calls.size,
+      queued: this.#mailbox.queued,
+      outcomes: Object.fromEntries(this.#outcomes),
+      latency: this.#latency.snapshot(),
+    };
+  }
+}
+
+function cancelled(call: PendingCall): BulkheadError {
+  return call.error('CANCELLED', call.id === 0 ? 'cancelled before it was sent' : 'cancelled by the caller', {
+    sent: call.id !== 0,
+  });
+}

@@ -1,0 +1,96 @@
+/**
+ * The run file: which process groups this host runs, so that the next start can end what a killed host left behind.
+ * One file per host process; a group is only ended if its leader is the very process that was recorded (same start).
+ */
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { signalGroup } from './process-group.js';
+
+const processMark = z.object({ pid: z.number().int().positive(), started: z.string().min(1) });
+const runRecord = z.object({ host: processMark, groups: z.array(processMark) });
+type RunRecord = z.infer<typeof runRecord>;
+
+export class RunFile {
+  readonly #file: string;
+  readonly #record: RunRecord;
+
+  /** @param directory shared by all runtimes of this user; created 0700. */
+  constructor(directory: string, id: string) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.#file = join(directory, `${process.pid}-${id}.json`);
+    this.#record = { host: { pid: process.pid, started: startOf(process.pid) ?? 'unknown' }, groups: [] };
+  }
+
+  add(pid: number): void {
+    this.#record.groups.push({ pid, started: startOf(pid) ?? 'unknown' });
+    this.#write();
+  }
+
+  remove(pid: number): void {
+    this.#record.groups = this.#record.groups.filter((group) => group.pid !== pid);
+    this.#write();
+  }
+
+  end(): void {
+    rmSync(this.#file, { force: true });
+  }
+
+  #write(): void {
+    try {
+      writeFileSync(`${this.#file}.new`, JSON.stringify(this.#record), { mode: 0o600 });
+      renameSync(`${this.#file}.new`, this.#file);
+    } catch {
+      // a full disk costs this safety net, never the server
+    }
+  }
+}
+
+/** Ends the groups of hosts that are dead. Returns the groups it signalled. Never throws. */
+export function reapLeftovers(directory: string): number[] {
+  const reaped: number[] = [];
+  for (const name of listOwn(directory)) {
+    const file = join(directory, name);
+    try {
+      const { host, groups } = runRecord.parse(JSON.parse(readFileSync(file, 'utf8')));
+      if (startOf(host.pid) === host.started) continue; // alive
+      for (const { pid, started } of groups) {
+        if (startOf(pid) !== started) continue; // gone, or the number belongs to somebody else now
+        signalGroup(pid, 'SIGKILL');
+        reaped.push(pid);
+      }
+      rmSync(file, { force: true });
+    } catch {
+      // torn or foreign: leave it
+    }
+  }
+  return reaped;
+}
+
+/** Files that belong to this user: nobody else may name processes for us to kill. */
+function listOwn(directory: string): string[] {
+  try {
+    const own = (path: string) => process.getuid === undefined || statSync(path).uid === process.getuid();
+    if (!own(directory)) return [];
+    return readdirSync(directory).filter((name) => name.endsWith('.json') && own(join(directory, name)));
+  } catch {
+    return [];
+  }
+}
+
+/** When a process started, as a comparable word; undefined when there is no such process (a zombie counts as none). */
+export function startOf(pid: number): string | undefined {
+  try {
+    if (process.platform === 'linux') {
+      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+      // proc(5): field 3 is the state, field 22 the start time; the name in field 2 may hold spaces.
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      return fields[0] === 'Z' ? undefined : fields[19];
+    }
+    const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
+    return text === '' ? undefined : text;
+  } catch {
+    return undefined;
+  }
+}
