@@ -15,7 +15,8 @@ export interface ProcessRow {
 
 /** Children, their children and so on; without the `ps` that lists them. */
 export function descendants(of: number = process.pid): ProcessRow[] {
-  const byParent = Map.groupBy(allProcesses(), (row) => row.parent);
+  const byParent = new Map<number, ProcessRow[]>();
+  for (const row of allProcesses()) byParent.set(row.parent, [...(byParent.get(row.parent) ?? []), row]);
   const found: ProcessRow[] = [];
   const open = [of];
   for (let pid = open.pop(); pid !== undefined; pid = open.pop()) {

@@ -2,7 +2,7 @@
  * Arguments of `call`: `key=value`, `key:=json`, `key=@file`, `key:=@file` and `--args`, put together as JSON text in
  * which every value keeps its own digits. Later ones win; pairs win over `--args`. Effects come as arguments.
  */
-import { memberSpans } from '@bulkhead/runtime';
+import { memberSpans } from '@bulkhead/workers';
 import { coerce, propertySchema } from './coerce.js';
 import { usageError } from './context.js';
 
@@ -50,7 +50,8 @@ export async function readPairs(pairs: readonly Pair[], read: ReadText): Promise
  * @throws {BulkheadError} `BAD_INPUT`.
  */
 export async function readArgsOption(option: string, read: ReadText): Promise<string> {
-  const text = option === '-' ? await read('-') : option.startsWith('@') ? await read(option.slice(1)) : option;
+  const text =
+    option === '-' ? await read('-') : option.startsWith('@') ? await read(option.slice(1)) : option;
   const value = parseJson('--args', text.replace(/^\ufeff/, ''));
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw usageError(`--args: expected a JSON object, received ${excerpt(text)}`);

@@ -43,12 +43,17 @@ export function propertySchema(schema: unknown, name: string, root: unknown = sc
   return isObject(own.additionalProperties) ? own.additionalProperties : undefined;
 }
 
-function accepted(schema: unknown, root: unknown, depth: number): { types: Set<string>; constants: unknown[] } {
+function accepted(
+  schema: unknown,
+  root: unknown,
+  depth: number,
+): { types: Set<string>; constants: unknown[] } {
   const types = new Set<string>();
   const constants: unknown[] = [];
   const own = resolve(schema, root);
   if (own === undefined || depth > MAX_DEPTH) return { types, constants };
-  for (const type of Array.isArray(own.type) ? own.type : [own.type]) if (typeof type === 'string') types.add(type);
+  for (const type of Array.isArray(own.type) ? own.type : [own.type])
+    if (typeof type === 'string') types.add(type);
   if (Object.hasOwn(own, 'const')) constants.push(own.const);
   if (Array.isArray(own.enum)) constants.push(...own.enum);
   for (const part of parts(own)) {

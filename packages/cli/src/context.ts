@@ -1,4 +1,5 @@
 /** What every command gets beside its own options. */
+import { parseDuration } from '@bulkhead/runtime';
 import { BulkheadError } from '@bulkhead/workers';
 import type { Interrupt } from './interrupt.js';
 import type { Output } from './output.js';
@@ -22,20 +23,19 @@ export function usageError(message: string): BulkheadError {
   return new BulkheadError('BAD_INPUT', message);
 }
 
-const units = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
-
 /**
- * A time such as `500ms`, `30s`, `2m`, `1.5h`; a bare number is milliseconds. Undefined stays undefined.
+ * A time such as `500ms`, `30s`, `2m`; a bare number is milliseconds. Undefined stays undefined.
  * @throws {BulkheadError} `BAD_INPUT` naming the option.
  */
 export function time(option: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text.trim());
-  const value = Number(match?.[1]) * units[(match?.[2] ?? 'ms') as keyof typeof units];
-  if (match === null || !(value > 0)) {
-    throw usageError(`${option}: expected a time such as 500ms, 30s or 2m, got "${text}"`);
+  try {
+    const ms = parseDuration(text);
+    if (ms > 0) return ms;
+  } catch {
+    // Told below, with the name of the option.
   }
-  return value;
+  throw usageError(`${option}: expected a time above 0 such as 500ms, 30s or 2m, got "${text}"`);
 }
 
 /** @throws {BulkheadError} `BAD_INPUT` naming the option. */

@@ -22,7 +22,5 @@ export async function execute(
     code = error instanceof BulkheadError ? exitCodeOf(error.code) : exitCode.failed;
   }
   interrupt.dispose();
-  // An open stdin that nobody writes to would keep the loop alive.
-  process.stdin.unref?.();
   await output.exit(interrupt.exitCode ?? code);
 }

@@ -7,7 +7,7 @@ const statusOf = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 type Caught = keyof typeof statusOf;
 
 /** After the second signal nothing may hold the program longer than this. */
-const KILL_MS = 2_000;
+const KILL_MS = 500;
 
 export class Interrupted extends Error {
   override readonly name = 'Interrupted';

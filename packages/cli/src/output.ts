@@ -51,19 +51,20 @@ export class Output {
     if (text !== '') await this.#write(this.stdout, text);
   }
 
-  /** One line for people. */
+  /** One line for people; with `json` it stands inside an object, so that every line of stderr can be parsed. */
   note(line: string): void {
-    if (!this.#stderrBroken) this.stderr.write(`${line}\n`);
+    this.report(this.json ? JSON.stringify({ note: line }) : line);
   }
 
   error(error: unknown): void {
     const shown = shownError(error);
-    if (this.json) {
-      this.note(JSON.stringify({ error: shown }));
-      return;
-    }
-    this.note(`error: ${shown.message} [${shown.code}]`);
+    this.report(this.json ? JSON.stringify({ error: shown }) : `error: ${shown.message} [${shown.code}]`);
     if (this.verbose && error instanceof Error) this.note(error.stack ?? '');
+  }
+
+  /** Text for stderr as it is. */
+  report(text: string): void {
+    if (!this.#stderrBroken) this.stderr.write(`${text}\n`);
   }
 
   /** Ends the process with `code`, but only after both streams have taken what was written. */
@@ -94,7 +95,7 @@ export function shownError(error: unknown): ShownError {
   return shown;
 }
 
-/** Text of a server made harmless for a terminal: one line, without control characters. */
+/** Text of a server made harmless for a terminal: one line, without control and direction characters. */
 export function plain(text: string): string {
-  return text.replace(/\s+/g, ' ').replace(/\p{Cc}|\p{Surrogate}/gu, '\ufffd');
+  return text.replace(/\s+/g, ' ').replace(/\p{Cc}|\p{Surrogate}|\p{Bidi_Control}/gu, '\ufffd');
 }

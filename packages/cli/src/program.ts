@@ -3,10 +3,11 @@
  * when it is run, so that `--help` stays cheap.
  */
 import { Command, CommanderError, Option } from 'commander';
-import { exitCode } from './exit-codes.js';
 import type { BatchCommandOptions } from './commands/batch.js';
 import type { CallCommandOptions } from './commands/call.js';
 import type { CommonOptions, Context } from './context.js';
+import { exitCode } from './exit-codes.js';
+import { version } from './version.js';
 
 type Run = (context: Context) => Promise<number>;
 
@@ -34,7 +35,7 @@ export async function main(args: readonly string[]): Promise<void> {
 function build(choose: (run: Run, options: CommonOptions) => void): Command {
   const program = new Command('bulkhead')
     .description('Calls tools of MCP servers, one or a million, each server in its own compartment.')
-    .option('-V, --version', 'print the version')
+    .version(version(), '-V, --version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .showSuggestionAfterError()
@@ -51,19 +52,30 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
     .option('--out <file>', 'write the results to a file instead of stdout')
     .option('-j, --concurrency <n>', 'calls in flight over all servers (default: 64)')
     .option('--timeout <time>', 'limit of one call (default: that of its server)')
-    .option('--connect-timeout <time>', 'wait for a server to become ready (default: --timeout, or the server’s own)')
+    .option(
+      '--connect-timeout <time>',
+      'wait for a server to become ready (default: --timeout, or the server’s own)',
+    )
     .option('--ordered', 'write results in the order of the input')
     .addOption(new Option('--progress <kind>', 'auto, bar, plain or none').default('auto'))
-    .addOption(new Option('--summary <kind>', 'text or json, on stderr').default('text'))
+    .addOption(
+      new Option('--summary <kind>', 'text or json, on stderr (default: "text", with --json "json")'),
+    )
     .action((input: string, options: BatchCommandOptions) => {
-      choose(async (context) => (await import('./commands/batch.js')).batch(input, options, context), options);
+      choose(
+        async (context) => (await import('./commands/batch.js')).batch(input, options, context),
+        options,
+      );
     });
 
   common(program.command('tools [server]'))
     .description('list the tools of all servers, or of one')
     .option('--timeout <time>', 'wait for the servers to become ready (default: 30s)')
     .action((server: string | undefined, options: CommonOptions) => {
-      choose(async (context) => (await import('./commands/tools.js')).tools(server, options, context), options);
+      choose(
+        async (context) => (await import('./commands/tools.js')).tools(server, options, context),
+        options,
+      );
     });
 
   common(program.command('call <server.tool> [arguments...]'))
@@ -73,7 +85,10 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
     .option('--timeout <time>', 'one deadline for start, handshake and call (default: those of the server)')
     .option('--connect-timeout <time>', 'limit of start and handshake alone')
     .action((target: string, pairs: string[], options: CallCommandOptions) => {
-      choose(async (context) => (await import('./commands/call.js')).call(target, pairs, options, context), options);
+      choose(
+        async (context) => (await import('./commands/call.js')).call(target, pairs, options, context),
+        options,
+      );
     });
   return program;
 }

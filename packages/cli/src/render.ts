@@ -2,7 +2,8 @@
  * A tool's result as text for a person or a pipe: all blocks in order; the structured payload, cut from the server's
  * own text, when there is nothing else; media named, not dumped. Pure.
  */
-import { memberSpans, type ToolResult } from '@bulkhead/runtime';
+import type { ToolResult } from '@bulkhead/runtime';
+import { memberSpans } from '@bulkhead/workers';
 
 export function renderText(result: ToolResult): string {
   const text = result.content.map(block).join('\n');

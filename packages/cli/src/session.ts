@@ -14,18 +14,27 @@ import { BulkheadError } from '@bulkhead/workers';
 import type { CommonOptions, Context } from './context.js';
 
 /**
- * Reads the config and tells each finding once.
+ * Reads the config and tells each finding once. Why the server that `isAsked` cannot run is left to the command,
+ * which ends with it.
  * @throws {BulkheadError} `BAD_CONFIG` when there is no server at all, `DENIED` when all of them need approval.
  */
-export async function openConfig(options: CommonOptions, { output }: Context): Promise<LoadedConfig> {
+export async function openConfig(
+  options: CommonOptions,
+  { output }: Context,
+  isAsked: (server: string) => boolean = () => false,
+): Promise<LoadedConfig> {
   const files = options.config ?? [];
   const config = await loadConfig(files.length > 0 ? { files } : {});
-  for (const problem of config.problems) output.note(`${problem.severity}: ${formatProblem(problem)}`);
+  const told = new Set(config.rejected.filter(({ name }) => isAsked(name)).map(({ problem }) => problem));
+  for (const problem of config.problems) {
+    if (!told.has(problem)) output.note(`${problem.severity}: ${formatProblem(problem)}`);
+  }
   const servers = config.servers.map(holdUnapproved);
   const held = servers.find(({ spec }) => spec.held?.state === 'needs-approval');
   if (servers.length === 0) {
     const where = config.files.length > 0 ? ` in ${config.files.join(', ')}` : '';
-    const next = config.rejected.length > 0 ? 'Repair the entries named above' : 'Name a file with --config FILE';
+    const next =
+      config.rejected.length > 0 ? 'Repair the entries named above' : 'Name a file with --config FILE';
     throw new BulkheadError('BAD_CONFIG', `no usable server${where}. ${next}.`);
   }
   if (held !== undefined && servers.every(({ spec }) => spec.held?.state === 'needs-approval')) {

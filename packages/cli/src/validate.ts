@@ -1,7 +1,10 @@
 /** Arguments against the tool's input schema, before anything is sent. Ajv is loaded on first use. */
 import type { ErrorObject } from 'ajv';
 
-export type Verdict = { is: 'valid' } | { is: 'invalid'; problems: string[] } | { is: 'skipped'; why: string };
+export type Verdict =
+  | { is: 'valid' }
+  | { is: 'invalid'; problems: string[] }
+  | { is: 'skipped'; why: string };
 
 const MOST_PROBLEMS = 10;
 const options = { strict: false, logger: false, allErrors: true, addUsedSchema: false } as const;

@@ -1,1 +1,15 @@
+/** `@bulkhead/runtime`: an MCP host runtime in which every server session lives in its own worker thread. */
+
+export { BulkheadError, type ErrorCode, runtimeDefaults, serverDefaults, supervisorDefaults } from '@bulkhead/workers';
 export * from './api.js';
+export { rawArguments } from './call.js';
+export { parseDuration } from './config/duration.js';
+export { loadConfig, resolveServers } from './config/load.js';
+export {
+  type ConfigProblem,
+  formatProblem,
+  type LoadConfigOptions,
+  type LoadedConfig,
+  type LoadedServer,
+} from './config/types.js';
+export { createRuntime, type Runtime } from './runtime.js';

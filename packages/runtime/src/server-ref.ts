@@ -6,7 +6,6 @@ import type { MessagePort } from 'node:worker_threads';
 import {
   type Board,
   BulkheadError,
-  CALL_STRIDE,
   decodeError,
   type LaneExtra,
   type LaneReply,
@@ -65,7 +64,6 @@ export class ServerRef {
   readonly #calls = new Map<number, PendingCall>();
   readonly #mailbox: Mailbox<PendingCall>;
   #outbox: LaneRequest = [];
-  #outboxCalls: PendingCall[] = [];
   #flushing = false;
   readonly #outcomes = new Map<Outcome, number>();
   readonly #latency = new LatencyRecorder();
@@ -148,7 +146,6 @@ export class ServerRef {
     this.#calls.set(id, call);
     if (this.#outbox.length === 0) this.#outbox.push(laneOp.call);
     this.#outbox.push(id, call.tool, call.args, call.idleMs, call.idleAt, call.hardAt);
-    this.#outboxCalls.push(call);
     if (!this.#flushing) {
       this.#flushing = true;
       queueMicrotask(this.#flush);
@@ -160,7 +157,6 @@ export class ServerRef {
     if (this.#outbox.length === 0 || this.#link === undefined) return;
     const request = this.#outbox;
     this.#outbox = [];
-    this.#outboxCalls = [];
     this.#link.port.postMessage(request);
   };
 
@@ -240,8 +236,9 @@ export class ServerRef {
     call.id = 0;
     call.postedAt = 0;
     const refusal = this.#refusal(call);
-    if (refusal !== undefined) call.fail(refusal);
-    else if (this.#mailbox.requeue(call, call.args.length) && this.state === 'ready') this.#pump();
+    if (refusal !== undefined) return call.fail(refusal);
+    this.#mailbox.requeue(call, call.args.length);
+    if (this.state === 'ready') this.#pump();
   }
 
   #progress(call: PendingCall, text: string): void {
@@ -262,7 +259,7 @@ export class ServerRef {
   }
 
   #pump(): void {
-    for (let call = this.#mailbox.take(); call !== undefined; call = this.#mailbox.take()) this.#post(call);
+    for (let call = this.#mailbox.next(); call !== undefined; call = this.#mailbox.next()) this.#post(call);
   }
 
   #ended(outcome: Outcome): void {

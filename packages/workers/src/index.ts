@@ -1,8 +1,10 @@
 /** What the runtime needs of the threads: the contract of messages, errors, the board, and where the entries lie. */
 export * from './board.js';
 export * from './clock.js';
+export * from './control.js';
 export * from './defaults.js';
 export * from './errors.js';
+export * from './json-span.js';
 export * from './outcomes.js';
 export * from './protocol.js';
 

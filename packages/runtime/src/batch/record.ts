@@ -2,7 +2,7 @@
  * One input line as a call. `id` and `arguments` are cut from the line's own text, so no digit of theirs can change;
  * only the small fields beside them are read as values. Every refusal names the field. Pure.
  */
-import { memberSpans } from './spans.js';
+import { memberSpans } from '@bulkhead/workers';
 
 export interface BatchCall {
   kind: 'call';

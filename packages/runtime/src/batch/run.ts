@@ -5,6 +5,7 @@
 import { setMaxListeners } from 'node:events';
 import { BulkheadError, encodeError, type Outcome, serverDefaults } from '@bulkhead/workers';
 import type { CallOptions, ToolResult } from '../api.js';
+import { trustedRawArguments } from '../call.js';
 import { InputReader } from './input.js';
 import type { InputLine } from './lines.js';
 import { type BatchOptions, type BatchProgress, type BatchSummary, batchDefaults } from './options.js';
@@ -226,7 +227,7 @@ class BatchRun {
     if (timeoutMs !== undefined) Object.assign(options, { timeoutMs, maxMs: timeoutMs });
     const call =
       standing.is === 'open'
-        ? standing.view.callTool(item.head.tool ?? '', { json: item.call.arguments }, options)
+        ? standing.view.callTool(item.head.tool ?? '', trustedRawArguments(item.call.arguments), options)
         : Promise.reject(new BulkheadError('NOT_READY', `server "${server}" is not ready`));
     call.then(
       (result) => this.#answered(item, result, startedAt),

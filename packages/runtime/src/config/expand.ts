@@ -21,60 +21,68 @@ export type Lookup = (name: string) => string | undefined;
 // `${env:NAME}` is how editors write it; it means the same.
 const head = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(\}|:-)/y;
 
-/** Replaces every reference in `text`. What cannot be replaced is listed, never thrown. */
+/** Defaults inside defaults, at most this deep: the text may come from anyone. */
+const MAX_DEPTH = 32;
+
+/** Replaces every reference in `text`, in linear time. What cannot be replaced is listed, never thrown. */
 export function expand(text: string, lookup: Lookup): Expansion {
   const found: Expansion = { text: '', missing: [], empty: [], unknown: [] };
-  found.text = expandInto(text, lookup, found);
+  const ends = closingBraces(text);
+  found.text = expandRange(0, text.length, 0);
   return found;
-}
 
-function expandInto(text: string, lookup: Lookup, found: Expansion): string {
-  let out = '';
-  let at = 0;
-  while (at < text.length) {
-    const start = text.indexOf('${', at);
-    if (start === -1) break;
-    out += text.slice(at, start);
-    head.lastIndex = start;
-    const match = head.exec(text);
-    const bodyStart = head.lastIndex;
-    const end = match?.[2] === ':-' ? closingBrace(text, bodyStart) : bodyStart - 1;
-    if (match?.[1] === undefined || end === -1) {
-      const close = text.indexOf('}', start);
-      found.unknown.push(text.slice(start, close === -1 ? undefined : close + 1));
-      out += '${';
-      at = start + 2;
-      continue;
+  function expandRange(from: number, to: number, depth: number): string {
+    let out = '';
+    let at = from;
+    while (at < to) {
+      const start = text.indexOf('${', at);
+      if (start === -1 || start >= to) break;
+      out += text.slice(at, start);
+      head.lastIndex = start;
+      const match = head.exec(text);
+      const bodyStart = head.lastIndex;
+      const end = ends.get(start);
+      if (match?.[1] === undefined || end === undefined || depth === MAX_DEPTH) {
+        found.unknown.push(excerpt(text.slice(start, end === undefined ? undefined : end + 1)));
+        out += '${';
+        at = start + 2;
+        continue;
+      }
+      const name = match[1];
+      const value = lookup(name);
+      if (match[2] === ':-') {
+        // A default that is not used must not fail the entry, so it is expanded only when it counts.
+        out += value || expandRange(bodyStart, end, depth + 1);
+      } else if (value === undefined) {
+        found.missing.push(name);
+      } else {
+        if (value === '') found.empty.push(name);
+        out += value;
+      }
+      at = end + 1;
     }
-    const name = match[1];
-    const value = lookup(name);
-    if (match[2] === ':-') {
-      // A default that is not used must not fail the entry, so it is expanded only when it counts.
-      out += value || expandInto(text.slice(bodyStart, end), lookup, found);
-    } else if (value === undefined) {
-      found.missing.push(name);
-    } else {
-      if (value === '') found.empty.push(name);
-      out += value;
-    }
-    at = end + 1;
+    return out + text.slice(at, to);
   }
-  return out + text.slice(at);
 }
 
-/** The `}` that ends a default, past every nested `${…}`; -1 when there is none. */
-function closingBrace(text: string, from: number): number {
-  let depth = 0;
-  for (let at = from; at < text.length; at++) {
-    if (text.startsWith('${', at)) {
-      depth++;
+/** For every `${` the `}` that ends it, past all nested ones; both by offset. */
+function closingBraces(text: string): Map<number, number> {
+  const ends = new Map<number, number>();
+  const open: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '$' && text[at + 1] === '{') {
+      open.push(at);
       at++;
     } else if (text[at] === '}') {
-      if (depth === 0) return at;
-      depth--;
+      const start = open.pop();
+      if (start !== undefined) ends.set(start, at);
     }
   }
-  return -1;
+  return ends;
+}
+
+function excerpt(text: string): string {
+  return text.length > 60 ? `${text.slice(0, 60)}…` : text;
 }
 
 /** `~` and `~/x` with the home directory in place of the tilde; `~user/x` and `a~b` stay as they are. */

@@ -3,7 +3,7 @@
  * left into specs. Nothing here throws for a bad file or entry: it becomes a problem, and the rest works.
  */
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { type ServerOptions, serverDefaults } from '@bulkhead/workers';
@@ -16,6 +16,8 @@ import { baseDirOf, type FileLocation, locateFiles } from './locate.js';
 import { readEntry, readSwitch } from './schema.js';
 import { approvalFingerprint, endpointKey, previewOf, type SpecContext, specFromEntry } from './spec.js';
 import type { ConfigProblem, LoadConfigOptions, LoadedConfig, LoadedServer, Scope } from './types.js';
+
+const MAX_FILE_BYTES = 8 * 1024 * 1024;
 
 /** An entry with its place; of several with one name the last counts. */
 interface Candidate {
@@ -114,16 +116,25 @@ function defaultFrom(
 
 async function readBytes(location: FileLocation, problems: ConfigProblem[]): Promise<Uint8Array | undefined> {
   const { path: file, required } = location;
+  const fail = (message: string, hint: string) => {
+    problems.push({ severity: 'error', file, message, hint });
+    return undefined;
+  };
   try {
+    const stats = await stat(file);
+    if (stats.isDirectory()) return fail('is a directory', 'name the file inside it');
+    // A named pipe is fine when a person names it; a cloned project could make the host wait on one for ever.
+    if (!required && !stats.isFile()) return fail('is not a regular file', 'replace it by one');
+    if (stats.size > MAX_FILE_BYTES)
+      return fail(`is larger than ${MAX_FILE_BYTES} bytes`, 'is it the right file?');
     return await readFile(file);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown error';
     const missing = code === 'ENOENT' || code === 'ENOTDIR';
     if (missing && !required) return undefined;
-    const message = missing ? 'there is no such file' : `the file cannot be read (${code})`;
-    const hint = missing ? 'check the path' : 'check what it is and who may read it';
-    problems.push({ severity: 'error', file, message, hint });
-    return undefined;
+    return missing
+      ? fail('there is no such file', 'check the path')
+      : fail(`the file cannot be read (${code})`, 'check what it is and who may read it');
   }
 }
 

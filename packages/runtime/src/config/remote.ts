@@ -1,6 +1,6 @@
 /** URL and headers of a remote server: what HTTP would refuse is refused here, with the field that holds it. */
 import type { Finding } from './entry.js';
-import type { ExpandField } from './spec.js';
+import type { ExpandField } from './field.js';
 
 /** What is wrong with an expanded URL; the message shows it as written. */
 export function urlProblem(url: string, written: string): Finding | undefined {

@@ -7,7 +7,9 @@ import { delimiter, isAbsolute, resolve } from 'node:path';
 import type { Launch, ServerOptions, ServerSpec } from '@bulkhead/workers';
 import type { Finding } from './entry.js';
 import { childEnvironment, variableLookup } from './environment.js';
-import { expand, expandTilde } from './expand.js';
+import { expandTilde } from './expand.js';
+import { type ExpandField, fieldExpander } from './field.js';
+import { printable } from './printable.js';
 import { headersOf, urlProblem } from './remote.js';
 import type { Endpoint, Entry } from './schema.js';
 
@@ -24,9 +26,6 @@ export interface SpecContext {
   exists: (path: string) => boolean;
 }
 
-/** Expands one text of the entry; what goes wrong becomes findings at `path`. */
-export type ExpandField = (text: string, path: Finding['path']) => string;
-
 /** Resolves an entry. Without a `spec` at least one finding is an error. */
 export function specFromEntry(
   name: string,
@@ -35,31 +34,7 @@ export function specFromEntry(
 ): { spec?: ServerSpec; findings: Finding[] } {
   const findings: Finding[] = [];
   const lookup = variableLookup(context.host, context.platform);
-  const field: ExpandField = (text, path) => {
-    const found = expand(text, lookup);
-    for (const variable of new Set(found.missing)) {
-      const hint = `set ${variable}, or give a default: \${${variable}:-…}`;
-      findings.push({ severity: 'error', path, message: `the variable ${variable} is not set`, hint });
-    }
-    for (const odd of found.unknown) {
-      const hint = odd.startsWith('${input:')
-        ? 'use a variable: ${NAME}'
-        : 'references are ${NAME} and ${NAME:-default}';
-      findings.push({
-        severity: 'warning',
-        path,
-        message: `"${odd}" is no reference and stays as it is`,
-        hint,
-      });
-    }
-    if (path[0] === 'headers' || path[0] === 'url') {
-      for (const variable of found.empty) {
-        const hint = `set ${variable}, or write \${${variable}:-} if that is meant`;
-        findings.push({ severity: 'warning', path, message: `the variable ${variable} is empty`, hint });
-      }
-    }
-    return found.text;
-  };
+  const field = fieldExpander(lookup, findings);
   const { endpoint } = entry;
   const launch =
     endpoint.type === 'stdio'
@@ -101,11 +76,11 @@ export function approvalFingerprint(entry: Entry): string {
     : sha256([endpoint.type, endpoint.url, sorted(endpoint.headers)]);
 }
 
-/** What would run as one line, as written. */
+/** What would run as one line, as written and safe to print. */
 export function previewOf({ endpoint }: Entry): string {
-  if (endpoint.type !== 'stdio') return endpoint.url;
-  const quote = (part: string) => (/^[^\s"']+$/.test(part) ? part : JSON.stringify(part));
-  return [endpoint.command, ...endpoint.args].map(quote).join(' ');
+  if (endpoint.type !== 'stdio') return printable(endpoint.url);
+  const quote = (part: string) => (/^[^\s"'\\]+$/.test(part) ? part : JSON.stringify(part));
+  return printable([endpoint.command, ...endpoint.args].map(quote).join(' '));
 }
 
 /** Equal for two servers that would run or reach the same. */

@@ -1,5 +1,6 @@
 /** What `loadConfig()` gives: resolved servers and every finding about the files. */
 import type { ServerSpec } from '@bulkhead/workers';
+import { printable } from './printable.js';
 
 /** Where an entry came from. Later scopes win over earlier ones, whole entry by whole entry. */
 export type Scope = 'user' | 'project' | 'local' | 'file' | 'code';
@@ -68,5 +69,5 @@ export function formatProblem(problem: ConfigProblem): string {
     problem.field ?? '',
     problem.message,
   ].filter((part) => part !== '');
-  return parts.join(': ') + (problem.hint === undefined ? '' : ` (${problem.hint})`);
+  return printable(parts.join(': ') + (problem.hint === undefined ? '' : ` (${problem.hint})`));
 }

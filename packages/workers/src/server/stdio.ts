@@ -76,6 +76,7 @@ export class StdioTransport implements WireTransport {
     this.#socket.on('close', () => {
       this.#finish({ kind: 'closed', message: 'the connection to the server was closed' });
     });
+    this.#socket.resume(); // it was accepted paused, so that no byte came before these listeners
   }
 
   /** Messages of the SDK: requests get a wire id, cancellations are mapped (never for `initialize`). */

@@ -50,7 +50,10 @@ export interface ChildContext {
 /** Why a generation is over. `command`: somebody wanted it so. */
 type End =
   | { by: 'command' }
-  | { by: 'failure'; reason: Reason; threadHealthy: boolean; beforeHandshake: boolean };
+  | { by: 'failure'; reason: Reason; threadHealthy: boolean; beforeHandshake: boolean; errno?: string };
+
+/** How long a broken connection may wait for the exit that explains it. */
+const EXIT_GRACE_MS = 500;
 
 const COMMAND: End = { by: 'command' };
 
@@ -293,6 +296,7 @@ export class Child {
     const deadlineAt = startedAt + this.#spec.options.startupTimeoutMs;
     let handshaken = false;
     const over = new AbortController();
+    let exited: Promise<End | undefined> = Promise.resolve(undefined);
     try {
       this.#move(reconnect ? 'reconnecting' : 'starting');
       this.#log.clearTail();
@@ -331,7 +335,7 @@ export class Child {
           beforeHandshake: !handshaken,
         };
       });
-      processEnd.catch(() => {});
+      exited = processEnd.catch(() => undefined);
       const ends = [watchdog, threadEnd];
       const first = await Promise.race([
         opened.catalog.then((catalog) => ({ by: 'ready' as const, catalog })),
@@ -353,7 +357,9 @@ export class Child {
       return await Promise.race([processEnd, closedLast, ...ends]);
     } catch (error) {
       started();
-      return this.#startFailure(error);
+      // A connection that ends usually means that the process died: how it died is the better reason.
+      const exit = await Promise.race([exited, wait(EXIT_GRACE_MS, over.signal)]);
+      return exit ?? this.#startFailure(error);
     } finally {
       over.abort();
     }
@@ -454,6 +460,7 @@ export class Child {
     const { state, decision } = failed(this.#restart, {
       now: now(),
       kind: end.reason.kind,
+      ...(end.errno === undefined ? {} : { errno: end.errno }),
       beforeHandshake: end.beforeHandshake,
       random: this.#context.random(),
       options: this.#context.options,
@@ -462,7 +469,7 @@ export class Child {
     const waitMs = decision.type === 'backoff' ? decision.waitMs : decision.trialMs;
     if (decision.type === 'quarantine') {
       await this.#endGeneration('killing');
-      end.reason = { ...end.reason, message: `${decision.reason}; last: ${end.reason.message}` };
+      end.reason = { ...end.reason, message: `${end.reason.message} (${decision.reason})` };
     }
     this.#nextTryAt = now() + waitMs;
     this.#move(decision.type === 'backoff' ? 'backoff' : 'quarantined', end.reason);
@@ -538,7 +545,8 @@ export class Child {
     const stderr = this.#log.tail();
     const reason: Reason = { kind, message: error instanceof Error ? error.message : String(error) };
     if (stderr.length > 0) reason.stderr = stderr;
-    return { by: 'failure', reason, threadHealthy: false, beforeHandshake: true };
+    const errno = typeof known?.data.errno === 'string' ? { errno: known.data.errno } : {};
+    return { by: 'failure', reason, threadHealthy: false, beforeHandshake: true, ...errno };
   }
 
   // ── small things ────────────────────────────────────────────────────────────────────────────────────────────────

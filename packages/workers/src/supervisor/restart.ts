@@ -120,7 +120,11 @@ export function failed(
   return { state: after, decision: { type: 'backoff', waitMs: failure.random * ceiling } };
 }
 
-function quarantineReason(state: RestartState, failure: Failure, options: RestartOptions): string | undefined {
+function quarantineReason(
+  state: RestartState,
+  failure: Failure,
+  options: RestartOptions,
+): string | undefined {
   if (isPermanent(failure)) return `trying again cannot help (${failure.kind})`;
   if (state.onTrial) return 'the trial after quarantine failed';
   if (state.earlyExits >= options.earlyExitMax) {

@@ -60,6 +60,7 @@ const onTheWayUp: ReadonlySet<ServerState> = new Set([
   'connecting',
   'ready',
   'reconnecting',
+  'stopping',
   'killing',
   'backoff',
   'lost',
@@ -80,8 +81,8 @@ export function resting(state: ServerState): boolean {
 }
 
 /**
- * Whether the server is ready or gets there by itself soon, so that a caller may wait a moment for it. False while it
- * rests and while it goes down because somebody wanted that.
+ * Whether the server is ready or may get there by itself soon, so that a caller may wait a moment for it. True for
+ * `stopping`, because a restart passes through it; a stop ends in a resting state, where the wait ends too.
  */
 export function mayBecomeReady(state: ServerState): boolean {
   return onTheWayUp.has(state);

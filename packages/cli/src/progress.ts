@@ -1,0 +1,78 @@
+/** How far a batch is, on stderr: a bar that redraws itself on a terminal, a plain line now and then elsewhere. */
+import type { BatchProgress } from '@bulkhead/runtime';
+import type { Output } from './output.js';
+
+export const progressKinds = ['auto', 'bar', 'plain', 'none'] as const;
+export type ProgressKind = (typeof progressKinds)[number];
+
+export interface Progress {
+  show(progress: BatchProgress): void;
+  end(): void;
+}
+
+/** Time between two plain lines. */
+const PLAIN_EVERY_MS = 5_000;
+
+/** `totalBytes` is the size of the input where it is known: only then is there a share and a time left. */
+export async function createProgress(
+  kind: ProgressKind,
+  output: Output,
+  totalBytes: number | undefined,
+): Promise<Progress> {
+  const chosen = kind === 'auto' ? (output.stderr.isTTY === true ? 'bar' : 'plain') : kind;
+  switch (chosen) {
+    case 'none':
+      return { show: () => {}, end: () => {} };
+    case 'plain':
+      return plainLines(output, totalBytes);
+    case 'bar':
+      return bar(output, totalBytes);
+  }
+}
+
+function plainLines(output: Output, totalBytes: number | undefined): Progress {
+  let last = performance.now();
+  return {
+    show: (progress) => {
+      if (performance.now() - last < PLAIN_EVERY_MS) return;
+      last = performance.now();
+      output.note(`${share(progress, totalBytes)}${sentence(progress)}`);
+    },
+    end: () => {},
+  };
+}
+
+async function bar(output: Output, totalBytes: number | undefined): Promise<Progress> {
+  const { SingleBar } = (await import('cli-progress')).default;
+  const drawn = new SingleBar({
+    stream: output.stderr as NodeJS.WriteStream,
+    format: totalBytes === undefined ? '{sentence}' : '{bar} {percentage}% | {sentence}',
+    barCompleteChar: '#',
+    barIncompleteChar: '-',
+    barsize: 24,
+    etaBuffer: 100,
+    clearOnComplete: true,
+    // Signals belong to the command, and a cursor hidden by a killed program stays hidden.
+    gracefulExit: false,
+    hideCursor: false,
+    noTTYOutput: true,
+  });
+  drawn.start(totalBytes ?? 1, 0, { sentence: 'starting' });
+  return {
+    show: (progress) =>
+      drawn.update(totalBytes === undefined ? 0 : Math.min(progress.doneBytes, totalBytes), {
+        sentence: sentence(progress),
+      }),
+    end: () => drawn.stop(),
+  };
+}
+
+function share({ doneBytes }: BatchProgress, totalBytes: number | undefined): string {
+  return totalBytes === undefined || totalBytes === 0
+    ? ''
+    : `${Math.min(100, Math.floor((doneBytes / totalBytes) * 100))}%: `;
+}
+
+function sentence({ done, failed, inFlight, waiting }: BatchProgress): string {
+  return `${done} done, ${failed} not ok, ${inFlight} in flight, ${waiting} waiting`;
+}
