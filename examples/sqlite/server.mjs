@@ -66,6 +66,8 @@ function query(sql, limit) {
     return { columns: Object.keys(rows[0] ?? {}), rows, truncated };
   } finally {
     statement.finalize();
+    // A BEGIN would hold the lock for everybody else until this server ends.
+    if (db.inTransaction) db.exec('ROLLBACK');
   }
 }
 

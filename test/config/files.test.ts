@@ -208,7 +208,7 @@ describe('the text of a file', () => {
       'write \\\\ for a backslash',
     ],
     ['text behind the end', '{"mcpServers": {}}\n}', 2, 'more text after the end'],
-    ['UTF-16 without a mark', Buffer.from(json, 'utf16le'), 1, 'not UTF-8'],
+    ['UTF-16 without a mark', Buffer.from('{"mcpServers": {}}', 'utf16le'), 1, 'not UTF-8'],
     ['Latin-1 bytes', Buffer.from(json, 'latin1'), 1, 'not UTF-8'],
     ['an array', '[]', 1, 'expected an object at the top, got an array'],
     ['a bottomless file', '['.repeat(200_000), 1, 'nested too deeply'],

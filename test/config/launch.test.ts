@@ -43,7 +43,7 @@ describe('B034: environment', () => {
     });
     const env = { ...directory.env, GITHUB_TOKEN: 'secret', LANG: 'C', TERM: 'dumb' };
     const seen = await run(await directory.load({ env }), 's');
-    expect(seen.env).toMatchObject({ X: '1', PATH: env.PATH, HOME: directory.home, TERM: 'dumb' });
+    expect(seen.env).toMatchObject({ X: '1', PATH: directory.env.PATH, HOME: directory.home, TERM: 'dumb' });
     expect(seen.env).not.toHaveProperty('GITHUB_TOKEN');
     expect(seen.env).not.toHaveProperty('LANG');
   });

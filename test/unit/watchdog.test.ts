@@ -163,6 +163,13 @@ describe('ping', () => {
     expect(pings.map((one) => one.at)).toEqual([1_000, 11_000, 21_000]);
   });
 
+  it('that was answered makes room for the next after the idle time', () => {
+    const scene = new Scene({ pingIdleMs: 1_000 });
+    expect(firstOf('ping', scene.rounds(1_000))).toBe(1_000);
+    scene.round({ bytes: true });
+    expect(firstOf('ping', scene.rounds(5_000))).toBe(1_000);
+  });
+
   it('is turned off by 0', () => {
     const seen = new Scene({ pingIdleMs: 0 }).rounds(100_000);
     expect(firstOf('ping', seen)).toBeUndefined();

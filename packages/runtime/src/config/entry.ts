@@ -49,6 +49,7 @@ function toMaps(value: unknown, depth: number): unknown {
   const pairs = value instanceof Map ? [...value] : Object.entries(value);
   return new Map(
     pairs
+      .filter(([, member]) => member !== undefined)
       .map(([key, member]): [string, unknown] => [String(key), toMaps(member, depth - 1)]),
   );
 }

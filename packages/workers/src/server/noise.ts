@@ -55,5 +55,7 @@ export function readableLine(bytes: Buffer): string {
 }
 
 function clip(text: string): string {
-  return text.length <= LINE_MAX ? text : `${text.slice(0, LINE_MAX - 1)}…`;
+  if (text.length <= LINE_MAX) return text;
+  // Never half a surrogate pair in front of the ellipsis.
+  return `${text.slice(0, LINE_MAX - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }
