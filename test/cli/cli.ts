@@ -87,7 +87,10 @@ export function shell(line: string, cwd: string): Promise<Ended> {
 }
 
 /** Writes a config file and gives its path. */
-export function writeConfig(path: string, servers: Record<string, ServerEntry | Record<string, unknown>>): string {
+export function writeConfig(
+  path: string,
+  servers: Record<string, ServerEntry | Record<string, unknown>>,
+): string {
   writeFileSync(path, JSON.stringify({ mcpServers: servers }));
   return path;
 }

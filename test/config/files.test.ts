@@ -1,6 +1,6 @@
 /** Which files count, what stands in them, and what is said about a file that cannot be read. */
 import { execFile } from 'node:child_process';
-import { mkdir } from 'node:fs/promises';
+import { mkdir, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
@@ -100,6 +100,12 @@ describe('files and their order', () => {
     const config = await directory.load();
     expect(names(config)).toEqual(['l']);
     expect(problemOf(config)).toMatchObject({ severity: 'error', message: 'is a directory' });
+  });
+
+  it('a file that is far too large is an error that is found without reading it', async () => {
+    const directory = await configDirectory({ project: file({ s: entry('x') }) });
+    await truncate(directory.path('.mcp.json'), 9 * 1024 * 1024);
+    expect(problemOf(await directory.load()).message).toBe('is larger than 8388608 bytes');
   });
 
   it('a pipe in place of a project file is an error, not an endless wait', async () => {

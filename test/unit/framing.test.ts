@@ -38,6 +38,8 @@ const collect = (() => {
 
 /** Bytes that are reachable, objects and buffers together. */
 function held(): number {
+  // Buffers are freed in the background of one collection; the next one waits for it.
+  collect();
   collect();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;

@@ -16,7 +16,7 @@ function spelled(value: unknown, dice: () => number): string {
     `"${[
       ...JSON.stringify(text)
         .slice(1, -1)
-        .matchAll(/\\u....|\\.|[^]/g),
+        .matchAll(/\\u....|\\.|./gs),
     ]
       .map(([part]) =>
         part.length === 1 && dice() % 4 === 0

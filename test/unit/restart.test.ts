@@ -122,7 +122,7 @@ describe('quarantine', () => {
 describe('failures that a repetition cannot mend (B154)', () => {
   it.each(['spawn', 'cwd', 'config', 'protocol-version', 'auth'])('%s quarantines at once', (kind) => {
     const { decision } = fail(initial(), { kind, beforeHandshake: true });
-    expect(decision).toMatchObject({ type: 'quarantine', reason: `trying again cannot help (${kind})` });
+    expect(decision).toMatchObject({ type: 'quarantine', reason: 'trying again cannot help' });
   });
 
   it.each(['ENOENT', 'EACCES', 'ENOTDIR'])('a spawn that fails with %s quarantines at once', (errno) => {
@@ -150,7 +150,7 @@ describe('exits before the handshake (B042)', () => {
   it('three in a row quarantine, with that reason', () => {
     const { count, decision } = toQuarantine(initial(), { beforeHandshake: true });
     expect(count).toBe(3);
-    expect(decision).toMatchObject({ reason: 'exits before the handshake (3 times in a row)' });
+    expect(decision).toMatchObject({ reason: 'exits before the handshake, 3 times in a row' });
   });
 
   it('count even when they are far apart', () => {

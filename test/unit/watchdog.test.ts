@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { supervisorDefaults } from '../../packages/workers/src/defaults.js';
 import {
   type WatchInput,
+  type WatchOptions,
   type WatchVerdict,
   watched,
   watchInitial,
@@ -14,9 +15,9 @@ const { watchdogRoundMs: ROUND, suspectAfterMs, deadAfterMs, pingIdleMs } = supe
 class Scene {
   #input: WatchInput;
   #state;
-  readonly #options;
+  readonly #options: WatchOptions;
 
-  constructor(options: Partial<typeof supervisorDefaults & Record<string, number>> = {}) {
+  constructor(options: Partial<WatchOptions> = {}) {
     this.#options = { ...supervisorDefaults, ...options };
     this.#input = { now: 1_000_000, beat: 7, bytes: 3, inFlight: 0 };
     this.#state = watchInitial(this.#input);

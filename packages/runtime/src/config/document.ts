@@ -31,8 +31,6 @@ export function decodeText(bytes: Uint8Array): string | undefined {
 /** Entries of one file. Never throws: whatever is wrong with the file is in `problems`. */
 export function readDocument(file: string, bytes: Uint8Array): ConfigDocument {
   const document: ConfigDocument = { entries: new Map(), problems: [] };
-  /** Members already reported as doubles: some objects are looked at twice. */
-  const warned = new WeakSet<Node>();
   const add = (severity: ConfigProblem['severity'], line: number, message: string, hint?: string) =>
     document.problems.push({ severity, file, line, message, ...(hint === undefined ? {} : { hint }) });
 
@@ -123,7 +121,7 @@ export function readDocument(file: string, bytes: Uint8Array): ConfigDocument {
     }
     const entryLike = names.find((name) => {
       const value = memberValue(members.get(name));
-      return value?.type === 'object' && ['command', 'url'].some((key) => membersOf(value).has(key));
+      return (value?.children ?? []).some((inner) => ['command', 'url'].includes(inner.children?.[0]?.value));
     });
     const misspelt = closest('mcpServers', names) ?? names.find((name) => /^mcp/i.test(name));
     const hint =
@@ -143,8 +141,7 @@ export function readDocument(file: string, bytes: Uint8Array): ConfigDocument {
       const key: unknown = member.children?.[0]?.value;
       if (typeof key !== 'string') continue;
       const before = members.get(key);
-      if (before !== undefined && !warned.has(member)) {
-        warned.add(member);
+      if (before !== undefined) {
         const where = place === undefined ? `"${key}"` : `"${key}" of server "${place}"`;
         const lines = `lines ${lineAt(before.offset)} and ${lineAt(member.offset)}`;
         add(

@@ -34,6 +34,6 @@ function parseText(text: string): number | undefined {
   if (match === null) return undefined;
   const factor = unitMs.get(match[2]?.toLowerCase() || 'ms');
   if (factor === undefined) return undefined;
-  // 1.1s is 1100.0000000000002 in binary: the third decimal is the finest that means anything here.
+  // 0.07h is 252000.00000000003 in binary, and the last step rounds up.
   return Math.round(Number(match[1]) * factor * 1_000) / 1_000;
 }

@@ -36,6 +36,7 @@ interface Connection {
   session: LegacySession;
   /** Set when the socket ended; the true cause may still come from the supervisor. */
   ended: Promise<Reason>;
+  reason: Reason | undefined;
   over: boolean;
 }
 
@@ -84,7 +85,12 @@ export class ServerThread implements ServerControl {
       if (this.#connected === undefined) throw new BulkheadError('INTERNAL', 'open before listen');
       const socket = await this.#connected;
       const connection = this.#adopt(socket);
-      const catalog = await connection.session.open(timeoutMs);
+      const catalog = await connection.session.open(timeoutMs).catch((error: unknown) => {
+        // What the transport saw says more than the session's "connection closed".
+        const seen = connection.reason;
+        if (seen === undefined || seen.kind === 'closed') throw error;
+        throw new BulkheadError('START_FAILED', seen.message, { data: { kind: seen.kind }, cause: error });
+      });
       await this.#checker.learn(catalog.tools);
       this.#hash = JSON.stringify(catalog);
       // The lane opens only now: nothing may reach the server before `notifications/initialized`.
@@ -143,8 +149,12 @@ export class ServerThread implements ServerControl {
       transport,
       session,
       over: false,
+      reason: undefined,
       ended: new Promise((resolve) => {
-        transport.onended = resolve;
+        transport.onended = (reason) => {
+          connection.reason = reason;
+          resolve(reason);
+        };
       }),
     };
     this.#connection = connection;

@@ -357,9 +357,10 @@ export class Child {
       return await Promise.race([processEnd, closedLast, ...ends]);
     } catch (error) {
       started();
+      const failure = this.#startFailure(error);
+      if (failure.reason.kind !== 'closed') return failure;
       // A connection that ends usually means that the process died: how it died is the better reason.
-      const exit = await Promise.race([exited, wait(EXIT_GRACE_MS, over.signal)]);
-      return exit ?? this.#startFailure(error);
+      return (await Promise.race([exited, wait(EXIT_GRACE_MS, over.signal)])) ?? failure;
     } finally {
       over.abort();
     }
@@ -539,7 +540,7 @@ export class Child {
     };
   }
 
-  #startFailure(error: unknown): End {
+  #startFailure(error: unknown): Extract<End, { by: 'failure' }> {
     const known = error instanceof BulkheadError ? error : undefined;
     const kind = typeof known?.data.kind === 'string' ? known.data.kind : 'internal';
     const stderr = this.#log.tail();

@@ -50,7 +50,7 @@ export type RestartDecision =
   | { type: 'quarantine'; trialMs: number; reason: string };
 
 /** Kinds that a repetition cannot mend: somebody must change something first. */
-const permanentKinds: ReadonlySet<string> = new Set(['spawn', 'cwd', 'config', 'protocol-version', 'auth']);
+const permanentKinds: ReadonlySet<string> = new Set(['spawn', 'cwd', 'config', 'framing', 'protocol-version', 'auth']);
 
 /** Spawn errors of a host that is short of processes, memory or descriptors for a moment, or still writing the file. */
 const transientErrnos: ReadonlySet<string> = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY']);
@@ -125,10 +125,10 @@ function quarantineReason(
   failure: Failure,
   options: RestartOptions,
 ): string | undefined {
-  if (isPermanent(failure)) return `trying again cannot help (${failure.kind})`;
+  if (isPermanent(failure)) return 'trying again cannot help';
   if (state.onTrial) return 'the trial after quarantine failed';
   if (state.earlyExits >= options.earlyExitMax) {
-    return `exits before the handshake (${state.earlyExits} times in a row)`;
+    return `exits before the handshake, ${state.earlyExits} times in a row`;
   }
   if (state.failures.length > options.restartMax) {
     return `${state.failures.length} failures within ${options.restartWindowMs / 1_000} s`;
