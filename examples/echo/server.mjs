@@ -23,7 +23,9 @@ function resultOf({ method, params }) {
     case 'tools/list':
       return { tools: [TOOL] };
     case 'tools/call':
-      return params.name === TOOL.name ? { content: [{ type: 'text', text: params.arguments?.text ?? '' }] } : undefined;
+      return params.name === TOOL.name
+        ? { content: [{ type: 'text', text: params.arguments?.text ?? '' }] }
+        : undefined;
     default:
       return undefined;
   }

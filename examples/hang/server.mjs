@@ -16,7 +16,10 @@ for await (const line of createInterface({ input: process.stdin })) {
   if (id === undefined) continue;
   if (method === 'initialize') {
     const serverInfo = { name: 'hang', version: '1.0.0' };
-    send({ id, result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo } });
+    send({
+      id,
+      result: { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo },
+    });
   } else if (method === 'tools/list') {
     send({ id, result: { tools: [TOOL] } });
   } else if (method === 'ping') {

@@ -23,10 +23,43 @@ const SCHEMA = `
   CREATE INDEX loans_by_member ON loans(member_id);
 `;
 
-const ADJECTIVES = ['Quiet', 'Northern', 'Hidden', 'Salt', 'Paper', 'Winter', 'Crooked', 'Amber', 'Distant', 'Last'];
-const NOUNS = ['Harbour', 'Orchard', 'Cartographer', 'Lighthouse', 'River', 'Clockmaker', 'Island', 'Archive'];
+const ADJECTIVES = [
+  'Quiet',
+  'Northern',
+  'Hidden',
+  'Salt',
+  'Paper',
+  'Winter',
+  'Crooked',
+  'Amber',
+  'Distant',
+  'Last',
+];
+const NOUNS = [
+  'Harbour',
+  'Orchard',
+  'Cartographer',
+  'Lighthouse',
+  'River',
+  'Clockmaker',
+  'Island',
+  'Archive',
+];
 const GENRES = ['novel', 'history', 'science', 'travel', 'poetry', 'crime'];
-const FIRST = ['Ada', 'Björn', 'Chiara', 'Dmitri', 'Elif', 'Femi', 'Grace', 'Hana', 'Ivo', 'Júlia', '李娜', 'Mona'];
+const FIRST = [
+  'Ada',
+  'Björn',
+  'Chiara',
+  'Dmitri',
+  'Elif',
+  'Femi',
+  'Grace',
+  'Hana',
+  'Ivo',
+  'Júlia',
+  '李娜',
+  'Mona',
+];
 const LAST = ['Abel', 'Brandt', 'Costa', 'Duarte', 'Eriksen', 'Fontaine', 'Grieg', 'Haddad', 'Ito', 'Jansen'];
 const CITIES = ['Antwerp', 'Bergen', 'Cork', 'Dresden', 'Évora', 'Faro'];
 

@@ -34,7 +34,8 @@ server.registerTool(
 server.registerTool(
   'query',
   {
-    description: 'Runs one SQL statement that reads. Gives the columns, the rows and whether rows were left out.',
+    description:
+      'Runs one SQL statement that reads. Gives the columns, the rows and whether rows were left out.',
     inputSchema: {
       sql: z.string().describe('One SELECT, WITH, EXPLAIN or reading PRAGMA statement'),
       limit: z.number().int().min(1).max(MAX_ROWS).default(DEFAULT_ROWS).describe('Most rows to give'),
@@ -45,7 +46,9 @@ server.registerTool(
 );
 
 function listTables() {
-  const tables = db.all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name");
+  const tables = db.all(
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+  );
   return tables.map(({ name }) => ({
     name,
     columns: db.all('SELECT name, type FROM pragma_table_info(?)', [name]),
@@ -77,7 +80,9 @@ function answer(read) {
     return { content: [{ type: 'text', text: JSON.stringify(read(), plain) }] };
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    const hint = text.includes('locked') ? ` (if nobody else uses it, remove the stale directory ${path}.lock)` : '';
+    const hint = text.includes('locked')
+      ? ` (if nobody else uses it, remove the stale directory ${path}.lock)`
+      : '';
     return { isError: true, content: [{ type: 'text', text: text + hint }] };
   }
 }
