@@ -142,7 +142,7 @@ function kinds({ files, directory, seeds }) {
       'sqlite',
       [
         () => ({ tool: 'list_tables', arguments: {}, expect: 'members' }),
-        (i) => query(`SELECT id, title, author FROM books WHERE id = ${1 + i}`, `{\\"id\\":${1 + i},`),
+        (i) => query(`SELECT id, title, author FROM books WHERE id = ${1 + i}`, `{"id":${1 + i},`),
         (i) =>
           query(
             `SELECT genre, count(*) AS n FROM books WHERE genre = '${GENRES[i % GENRES.length]}' GROUP BY genre`,
@@ -151,13 +151,13 @@ function kinds({ files, directory, seeds }) {
         (i) =>
           query(
             `SELECT count(*) AS lent, ${i} AS asked FROM loans WHERE book_id = ${1 + i}`,
-            `\\"asked\\":${i}}`,
+            `"asked":${i}}`,
           ),
         (i) =>
           query(
             `SELECT m.city, count(*) AS open, ${i} AS asked FROM loans l JOIN members m ON m.id = l.member_id
              WHERE l.returned IS NULL GROUP BY m.city ORDER BY open DESC`,
-            `\\"asked\\":${i}}`,
+            `"asked":${i}}`,
           ),
         (i) => query(`SELECT max(pages) - ${i} AS longest FROM books`, 'longest'),
       ],

@@ -50,7 +50,7 @@ export class FakeServer implements ServerView {
     }));
   }
 
-  async callTool(tool: string, args: object, options: CallOptions = {}): Promise<ToolResult> {
+  async callTool(tool: string, args: object = {}, options: CallOptions = {}): Promise<ToolResult> {
     // Raw arguments are told apart by a mark; the engine must use it.
     if (Object.getOwnPropertySymbols(args).length === 0) throw new Error('expected raw arguments');
     const json = (args as { json: string }).json;

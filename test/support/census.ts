@@ -30,7 +30,7 @@ export interface CleanOptions {
 }
 
 // Workers are not among the active resources; Node announces each one when it is made.
-export const threads = new Set<Worker>();
+const threads = new Set<Worker>();
 diagnostics.subscribe('worker_threads', (message) => {
   const { worker } = message as { worker: Worker };
   threads.add(worker);

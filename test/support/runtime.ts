@@ -8,7 +8,10 @@ export function useRuntime(directory: (...names: string[]) => string) {
   afterEach(async () => {
     await Promise.all(open.splice(0).map((runtime) => runtime.close()));
   });
-  return async (servers: NonNullable<RuntimeOptions['servers']>, options: Omit<RuntimeOptions, 'servers'> = {}) => {
+  return async (
+    servers: NonNullable<RuntimeOptions['servers']>,
+    options: Omit<RuntimeOptions, 'servers'> = {},
+  ) => {
     const runtime = await createRuntime({ servers, logDir: directory('logs'), ...options });
     open.push(runtime);
     return runtime;

@@ -8,13 +8,16 @@ const SERVER_PATH = fileURLToPath(new URL('../fixtures/scripted-server.mjs', imp
 /** The kernel takes at most 128 KiB for one argument. */
 const INLINE_MAX_BYTES = 120_000;
 
-/** A stdio entry as a config's `mcpServers` takes it; other fields may be added by spreading. */
-export interface ServerEntry {
+/**
+ * A stdio entry as a config's `mcpServers` takes it; other fields may be added by spreading. A type and not an
+ * interface: only so it fits where a record of unknown values is asked for.
+ */
+export type ServerEntry = {
   command: string;
   args: string[];
   env?: Record<string, string>;
   cwd?: string;
-}
+};
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 

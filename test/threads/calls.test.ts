@@ -29,11 +29,18 @@ describe('a call', () => {
   });
 
   it('that the server refuses with a JSON-RPC error names its code and message', async () => {
-    const rules = [{ method: 'tools/call', reply: { error: { code: -32042, message: 'not today', data: { why: 1 } } } }];
+    const rules = [
+      { method: 'tools/call', reply: { error: { code: -32042, message: 'not today', data: { why: 1 } } } },
+    ];
     const runtime = await start({ fs: scripted({ rules }) });
     await runtime.ready();
     const error = await failureOf(runtime.callTool('mcp__fs__echo', { text: 'x' }));
-    expect(error).toMatchObject({ code: 'PROTOCOL_ERROR', outcome: 'protocol_error', server: 'fs', tool: 'echo' });
+    expect(error).toMatchObject({
+      code: 'PROTOCOL_ERROR',
+      outcome: 'protocol_error',
+      server: 'fs',
+      tool: 'echo',
+    });
     expect(error.message).toContain('not today');
     expect(error.data).toMatchObject({ jsonRpcCode: -32042, jsonRpcData: { why: 1 } });
   });
@@ -105,7 +112,9 @@ describe('a call', () => {
     const onProgress = (progress: { progress: number }) => void seen.push(progress.progress);
     await runtime.callTool('mcp__fs__progress', slow, { timeoutMs: 250, onProgress });
     expect(seen.length).toBeGreaterThan(2);
-    const error = await failureOf(runtime.callTool('mcp__fs__progress', slow, { timeoutMs: 250, maxMs: 300 }));
+    const error = await failureOf(
+      runtime.callTool('mcp__fs__progress', slow, { timeoutMs: 250, maxMs: 300 }),
+    );
     expect(error).toMatchObject({ code: 'TIMEOUT', data: { limit: 'callMaxMs' } });
   });
 
@@ -127,8 +136,17 @@ describe('a call', () => {
     const saturated = new Promise((resolve) => runtime.on('saturated', resolve));
     const calls = Array.from({ length: 5 }, () => runtime.callTool('mcp__fs__sleep', { ms: 30 }));
     const settled = await Promise.allSettled(calls);
-    expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled', 'rejected', 'rejected']);
-    expect(await failureOf(calls[4] as Promise<unknown>)).toMatchObject({ code: 'MAILBOX_FULL', retryable: true });
+    expect(settled.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'fulfilled',
+      'fulfilled',
+      'rejected',
+      'rejected',
+    ]);
+    expect(await failureOf(calls[4] as Promise<unknown>)).toMatchObject({
+      code: 'MAILBOX_FULL',
+      retryable: true,
+    });
     await saturated;
   });
 
@@ -153,7 +171,10 @@ describe('a call', () => {
       runtime.callTool('mcp__fs__big', { bytes: 3_000_000 }),
       runtime.callTool('mcp__fs__echo', { text: 'neighbour' }),
     ]);
-    expect(large).toMatchObject({ status: 'rejected', reason: { code: 'TOO_LARGE', data: { limit: 1_000_000 } } });
+    expect(large).toMatchObject({
+      status: 'rejected',
+      reason: { code: 'TOO_LARGE', data: { limit: 1_000_000 } },
+    });
     expect(small.status).toBe('fulfilled');
     expect((await runtime.callTool('mcp__fs__echo', { text: 'after' })).text()).toBe('after');
   });
@@ -171,8 +192,14 @@ describe('a call', () => {
 
   it('is checked against the outputSchema, with a warning and not at the price of the result', async () => {
     const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
-    const tools = ['good', 'bad', 'none'].map((name) => ({ name, inputSchema: { type: 'object' }, outputSchema: schema }));
-    const reply = (structured: object) => ({ result: { content: [{ type: 'text', text: 't' }], ...structured } });
+    const tools = ['good', 'bad', 'none'].map((name) => ({
+      name,
+      inputSchema: { type: 'object' },
+      outputSchema: schema,
+    }));
+    const reply = (structured: object) => ({
+      result: { content: [{ type: 'text', text: 't' }], ...structured },
+    });
     const rules = [
       { method: 'tools/call', tool: 'good', reply: reply({ structuredContent: { n: 1 } }) },
       { method: 'tools/call', tool: 'bad', reply: reply({ structuredContent: { n: 'x' } }) },
@@ -181,7 +208,9 @@ describe('a call', () => {
     const runtime = await start({ s: scripted({ tools, rules }) });
     await runtime.ready();
     expect((await runtime.callTool('mcp__s__good')).warnings).toEqual([]);
-    expect((await runtime.callTool('mcp__s__bad')).warnings[0]).toMatch(/does not keep its outputSchema.*\/n must be number/);
+    expect((await runtime.callTool('mcp__s__bad')).warnings[0]).toMatch(
+      /does not keep its outputSchema.*\/n must be number/,
+    );
     const none = await runtime.callTool('mcp__s__none');
     expect([none.outcome, none.text(), none.warnings.length]).toEqual(['ok', 't', 1]);
   });

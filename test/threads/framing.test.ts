@@ -75,11 +75,15 @@ describe('a server that', () => {
     ];
     const runtime = await start({ s: scripted({ wire: { copies: 2 }, rules }) });
     await runtime.ready();
-    for (const text of ['1', '2', '3']) expect((await runtime.callTool('mcp__s__echo', { text })).text()).toBe(text);
+    for (const text of ['1', '2', '3'])
+      expect((await runtime.callTool('mcp__s__echo', { text })).text()).toBe(text);
   });
 
   it('answers with Content-Length headers fails at once, with the name of the mistake (B013)', async () => {
-    const runtime = await start({ s: scripted({ wire: { contentLength: true } }) }, { limits: { restartMax: 0 } });
+    const runtime = await start(
+      { s: scripted({ wire: { contentLength: true } }) },
+      { limits: { restartMax: 0 } },
+    );
     const report = await runtime.ready({ timeoutMs: 8_000 });
     expect(report.failed[0]?.reason?.message).toContain('Content-Length');
   });
@@ -98,7 +102,9 @@ describe('a server that', () => {
       '{"jsonrpc":"2.0","id":$id,"error":{"message":"no code"}}\n',
       '{"jsonrpc":"2.0","id":$id}\n',
     ]) {
-      const runtime = await start({ s: scripted({ rules: [{ method: 'tools/call', reply: { bytes: [bytes] } }] }) });
+      const runtime = await start({
+        s: scripted({ rules: [{ method: 'tools/call', reply: { bytes: [bytes] } }] }),
+      });
       await runtime.ready();
       const error = await failureOf(runtime.callTool('mcp__s__echo', { text: 'x' }, { timeoutMs: 20_000 }));
       expect(error.code).toBe('PROTOCOL_ERROR');

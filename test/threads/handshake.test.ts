@@ -31,7 +31,11 @@ describe('a server', () => {
     const record = directory('record.jsonl');
     const runtime = await start({ s: scripted({ requireInitialized: 'error', record }) });
     expect(await runtime.ready()).toMatchObject({ ok: true });
-    expect(readRecord(record).methods.slice(0, 3)).toEqual(['initialize', 'notifications/initialized', 'tools/list']);
+    expect(readRecord(record).methods.slice(0, 3)).toEqual([
+      'initialize',
+      'notifications/initialized',
+      'tools/list',
+    ]);
   });
 
   it('that shows more tools after notifications/initialized shows them all (B053)', async () => {
@@ -43,7 +47,13 @@ describe('a server', () => {
   it('that notifies, logs and pings before its answer is understood (B054)', async () => {
     const before = [
       { json: { jsonrpc: '2.0' as const, method: 'notifications/tools/list_changed' } },
-      { json: { jsonrpc: '2.0' as const, method: 'notifications/message', params: { level: 'info', data: 'hello' } } },
+      {
+        json: {
+          jsonrpc: '2.0' as const,
+          method: 'notifications/message',
+          params: { level: 'info', data: 'hello' },
+        },
+      },
       { json: { jsonrpc: '2.0' as const, id: 'early', method: 'ping' } },
     ];
     const record = directory('record.jsonl');
@@ -53,7 +63,12 @@ describe('a server', () => {
   });
 
   it('that forgets its version or sends nulls in the handshake is taken', async () => {
-    const result = { protocolVersion: '2025-06-18', capabilities: null, serverInfo: { name: 'bare' }, instructions: null };
+    const result = {
+      protocolVersion: '2025-06-18',
+      capabilities: null,
+      serverInfo: { name: 'bare' },
+      instructions: null,
+    };
     const runtime = await start({ s: scripted({ rules: [{ method: 'initialize', reply: { result } }] }) });
     expect(await runtime.ready()).toMatchObject({ ok: true });
   });
@@ -67,7 +82,9 @@ describe('a server', () => {
 
   it('that has no tools and says so with an error is ready all the same (B050, B051)', async () => {
     const reply = { error: { code: -32601, message: 'Method not found' } };
-    const runtime = await start({ s: scripted({ capabilities: {}, rules: [{ method: 'tools/list', reply }] }) });
+    const runtime = await start({
+      s: scripted({ capabilities: {}, rules: [{ method: 'tools/list', reply }] }),
+    });
     expect(await runtime.ready()).toMatchObject({ ok: true });
     expect(runtime.tools()).toEqual([]);
   });
@@ -93,7 +110,10 @@ describe('start-up time', () => {
   it('over is not told to the server: initialize is never cancelled (B059)', async () => {
     const record = directory('record.jsonl');
     const rules = [{ method: 'initialize', reply: null }];
-    const runtime = await start({ s: { ...scripted({ record, rules }), startupTimeoutMs: 500 } }, { limits: { restartMax: 0 } });
+    const runtime = await start(
+      { s: { ...scripted({ record, rules }), startupTimeoutMs: 500 } },
+      { limits: { restartMax: 0 } },
+    );
     await runtime.ready({ timeoutMs: 10_000 });
     expect(readRecord(record).methods).toEqual(['initialize']);
   });

@@ -30,15 +30,18 @@ describe('after close', () => {
     expect(alive(pid)).toBe(false);
   });
 
-  it.each([{}, { holdStdout: true }, { ignoreSigterm: true }])('grandchildren are gone: %o (B022, B023)', async (form) => {
-    const pidFile = directory('grandchild.pid');
-    const runtime = await start({ s: scripted({ grandchild: { pidFile, ...form } }) }, { limits: brisk });
-    await runtime.ready();
-    const pid = await pidFrom(pidFile);
-    census.watch(pid);
-    await runtime.close();
-    expect(alive(pid)).toBe(false);
-  });
+  it.each([{}, { holdStdout: true }, { ignoreSigterm: true }])(
+    'grandchildren are gone: %o (B022, B023)',
+    async (form) => {
+      const pidFile = directory('grandchild.pid');
+      const runtime = await start({ s: scripted({ grandchild: { pidFile, ...form } }) }, { limits: brisk });
+      await runtime.ready();
+      const pid = await pidFrom(pidFile);
+      census.watch(pid);
+      await runtime.close();
+      expect(alive(pid)).toBe(false);
+    },
+  );
 
   it('a server that ignores SIGTERM and the end of its stdin is gone all the same (B026)', async () => {
     const pidFile = directory('stubborn.pid');
@@ -84,7 +87,10 @@ describe('no process is left', () => {
   it('when initialize is never answered (B023)', async () => {
     const pidFile = directory('grandchild.pid');
     const script = { grandchild: { pidFile }, rules: [{ method: 'initialize', reply: null }] };
-    const runtime = await start({ s: { ...scripted(script), startupTimeoutMs: 600 } }, { limits: { ...brisk, restartMax: 0 } });
+    const runtime = await start(
+      { s: { ...scripted(script), startupTimeoutMs: 600 } },
+      { limits: { ...brisk, restartMax: 0 } },
+    );
     const report = await runtime.ready({ timeoutMs: 10_000 });
     expect(report.failed[0]).toMatchObject({ state: 'quarantined', reason: { kind: 'start-timeout' } });
     expect(report.failed[0]?.reason?.message).toContain('startupTimeoutMs (600 ms)');
@@ -107,7 +113,10 @@ describe('no process is left', () => {
       () => 'a second pid',
     );
     await runtime.server('s').restart();
-    await eventually(() => !alive(second), () => 'the second process to end');
+    await eventually(
+      () => !alive(second),
+      () => 'the second process to end',
+    );
     await reaches(runtime, 's', 'ready');
     expect(runtime.server('s').generation).toBe(3);
     expect((await runtime.callTool('mcp__s__echo', { text: 'third' })).text()).toBe('third');
@@ -126,7 +135,10 @@ describe('a server that dies', () => {
   });
 
   it('before the handshake is named with its traceback, and parked after a few tries (B042, B154)', async () => {
-    const exitAtStart = { code: 1, stderr: 'Traceback (most recent call last):\nImportError: no module named x\n' };
+    const exitAtStart = {
+      code: 1,
+      stderr: 'Traceback (most recent call last):\nImportError: no module named x\n',
+    };
     const runtime = await start({ s: scripted({ exitAtStart }) });
     const report = await runtime.ready();
     expect(report.failed[0]).toMatchObject({ state: 'quarantined', reason: { kind: 'exit', exitCode: 1 } });
@@ -136,24 +148,34 @@ describe('a server that dies', () => {
 
   it('between spawn and first write is data, never an exception: 30 times over (B030)', async () => {
     const servers = Object.fromEntries(
-      Array.from({ length: 30 }, (_, i) => [`s${String(i).padStart(2, '0')}`, { command: process.execPath, args: ['-e', `process.exit(${i})`] }]),
+      Array.from({ length: 30 }, (_, i) => [
+        `s${String(i).padStart(2, '0')}`,
+        { command: process.execPath, args: ['-e', `process.exit(${i})`] },
+      ]),
     );
     const runtime = await start(servers, { limits: { earlyExitMax: 1 } });
     const report = await runtime.ready();
-    expect(report.failed.map(({ reason }) => reason?.exitCode)).toEqual(Array.from({ length: 30 }, (_, i) => i));
+    expect(report.failed.map(({ reason }) => reason?.exitCode)).toEqual(
+      Array.from({ length: 30 }, (_, i) => i),
+    );
   });
 
   it('in mid-handshake with calls waiting settles them with the reason (B031)', async () => {
     const exitAfter = { requests: 1, answered: false, code: 4 };
     const runtime = await start({ s: scripted({ exitAfter }) }, { limits: { earlyExitMax: 1 } });
     const errors = await Promise.all([1, 2].map(() => failureOf(runtime.server('s').callTool('echo'))));
-    for (const error of errors) expect(error).toMatchObject({ code: 'NOT_READY', data: { reason: { exitCode: 4 } } });
+    for (const error of errors)
+      expect(error).toMatchObject({ code: 'NOT_READY', data: { reason: { exitCode: 4 } } });
   });
 
   it.each([
     ['a missing command', { command: 'no-such-command-here' }, 'was not found'],
     ['a command that is no program', { command: __filename }, 'not executable'],
-    ['a missing cwd', { command: process.execPath, cwd: '/no/such/directory' }, 'does not exist; check "cwd"'],
+    [
+      'a missing cwd',
+      { command: process.execPath, cwd: '/no/such/directory' },
+      'does not exist; check "cwd"',
+    ],
   ])('of %s is parked at once, not retried (B154)', async (_, entry, words) => {
     const runtime = await start({ s: entry });
     const report = await runtime.ready();

@@ -301,6 +301,20 @@ describe('servers', () => {
     ]);
   });
 
+  test('a call that comes back unsent after its server has come to rest gets the reason', async () => {
+    const runtime = new FakeRuntime();
+    const server = runtime.add('a', async () => {
+      server.become('quarantined', { kind: 'exit', message: 'it exits at once' });
+      for (let turn = 0; turn < 5; turn++) await new Promise(setImmediate);
+      throw new BulkheadError('CONNECTION_LOST', 'gone');
+    });
+    const { lines } = await run(runtime, [call('a', 1), call('a', 2)], { concurrency: 1 });
+    expect(lines.map(({ error }) => error?.message)).toEqual([
+      expect.stringContaining('it exits at once'),
+      expect.stringContaining('it exits at once'),
+    ]);
+  });
+
   test('a server that waits for approval is denied, an unusable entry gives its own reason', async () => {
     const runtime = new FakeRuntime();
     runtime.add('held', echo, 'needs-approval');
@@ -359,7 +373,13 @@ describe('memory', () => {
       }
     }
     const output = new PassThrough({ highWaterMark: 1_024 });
-    const running = runBatch({ runtime, input: Readable.from(pieces()), output, concurrency: 8 });
+    const running = runBatch({
+      runtime,
+      input: Readable.from(pieces()),
+      output,
+      concurrency: 8,
+      limits: { outputBufferBytes: 4_096 },
+    });
     for (let turn = 0; turn < 200; turn++) await new Promise(setImmediate);
     expect(read).toBeLessThan(1_000);
     let text = '';

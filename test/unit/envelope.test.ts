@@ -38,6 +38,7 @@ describe('noise', () => {
     '{"jsonrpc":"1.0","method":"x"}',
     '{not json',
     '{"id":5',
+    '{"id":5,"error":oops}',
     '{',
     '[',
     '[1,2,3]',
@@ -309,6 +310,7 @@ describe('sniffId', () => {
     for (const text of [
       '{"jsonrpc":"2.0","id":5,"method":"sampling/createMessage","params":{"x":',
       '{"jsonrpc":"2.0","id":5,"params":{"x":',
+      '{"jsonrpc":"2.0","id":5,"method":"roots/list","extra":{"x":',
       '{"jsonrpc":"2.0","method":"notifications/progress","params":{"id":5,',
       '[{"jsonrpc":"2.0","id":5,"result":{',
       'xxxxxxxx',

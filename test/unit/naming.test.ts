@@ -92,11 +92,15 @@ describe('B098: clashes', () => {
     expect(names.size).toBe(2);
     expect(nameOf(names, 's', 'a.b')).not.toBe(hashed);
     expect(nameOf(names, 's', impostor)).not.toBe(hashed);
+    expect(assignNames(of('s', impostor, 'a.b'))).toEqual(names);
   });
 
   test('a name in another script and an empty name are usable', () => {
     const names = assignNames([...of('s', '目录', ''), ...of('', 'x')]);
     expect(nameOf(names, 's', '目录')).toMatch(/^mcp__s_____[0-9a-z]{8}$/);
+    expect(nameOf(assignNames(of('s', 'party 🎉')), 's', 'party 🎉')).toMatch(
+      /^mcp__s__party___[0-9a-z]{8}$/,
+    );
     expect(nameOf(names, 's', '')).toMatch(/^mcp__s___[0-9a-z]{8}$/);
     expect(nameOf(names, '', 'x')).toMatch(/^mcp____x_[0-9a-z]{8}$/);
   });

@@ -214,6 +214,10 @@ describe('B093: lone surrogates', () => {
     );
   });
 
+  test('the escape may be written in capitals', () => {
+    expect(resultOf(String.raw`{"content":[{"type":"text","text":"\uDBFF"}]}`).text()).toBe('\ufffd');
+  });
+
   test('a string payload that is itself not well-formed is mended', () => {
     expect(resultOf('{"content":[{"type":"text","text":"\ud83d"}]}').text()).toBe('\ufffd');
   });

@@ -93,7 +93,11 @@ export interface ServerView {
   readonly instructions: string | undefined;
   readonly tools: readonly CatalogTool[];
   /** Calls a tool by its raw name. Same rules as {@link RuntimeApi.callTool}. */
-  callTool(tool: string, args?: Record<string, unknown> | RawArguments, options?: CallOptions): Promise<ToolResult>;
+  callTool(
+    tool: string,
+    args?: Record<string, unknown> | RawArguments,
+    options?: CallOptions,
+  ): Promise<ToolResult>;
   start(): Promise<void>;
   stop(): Promise<void>;
   restart(): Promise<void>;
@@ -137,7 +141,11 @@ export interface RuntimeApi extends AsyncDisposable {
    * Calls a tool by its full name. A tool error (`isError`) is a result; whatever else is not `ok` rejects.
    * @throws {BulkheadError} `code` says how it ended (`TIMEOUT`, `OUTCOME_UNKNOWN`, `MAILBOX_FULL` …).
    */
-  callTool(fullName: string, args?: Record<string, unknown> | RawArguments, options?: CallOptions): Promise<ToolResult>;
+  callTool(
+    fullName: string,
+    args?: Record<string, unknown> | RawArguments,
+    options?: CallOptions,
+  ): Promise<ToolResult>;
   /** @throws {BulkheadError} `UNKNOWN_SERVER`. */
   server(name: string): ServerView;
   servers(): readonly ServerView[];

@@ -1,5 +1,5 @@
 /** One call from `callTool()` to its one end. Settles once; whatever comes later is dropped. */
-import { BulkheadError, type ErrorCode, MAX_TIMER_MS, now } from '@bulkhead/workers';
+import { BulkheadError, type ErrorCode, MAX_TIMER_MS, now, type Outcome } from '@bulkhead/workers';
 import type { CallOptions, RawArguments, ToolResult } from './api.js';
 
 export class PendingCall {
@@ -21,6 +21,8 @@ export class PendingCall {
   id = 0;
   attempts = 0;
   done = false;
+  /** Told once, with how it ended. */
+  onEnd: ((outcome: Outcome) => void) | undefined;
   #resolve: (result: ToolResult) => void = () => {};
   #reject: (error: BulkheadError) => void = () => {};
   #signal: AbortSignal | undefined;
@@ -60,11 +62,11 @@ export class PendingCall {
   }
 
   succeed(result: ToolResult): void {
-    if (this.#end()) this.#resolve(result);
+    if (this.#end(result.outcome)) this.#resolve(result);
   }
 
   fail(error: BulkheadError): void {
-    if (this.#end()) this.#reject(error);
+    if (this.#end(error.outcome)) this.#reject(error);
   }
 
   /** The error of this call, with its server and tool. */
@@ -77,9 +79,10 @@ export class PendingCall {
     });
   }
 
-  #end(): boolean {
+  #end(outcome: Outcome): boolean {
     if (this.done) return false;
     this.done = true;
+    this.onEnd?.(outcome);
     if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
     return true;
   }
@@ -107,10 +110,14 @@ export function argumentsText(
     );
   }
   if (text === undefined || text[0] !== '{') {
-    throw new BulkheadError('INVALID_ARGUMENTS', `${server}.${tool}: the arguments must be an object, got ${text}`, {
-      server,
-      tool,
-    });
+    throw new BulkheadError(
+      'INVALID_ARGUMENTS',
+      `${server}.${tool}: the arguments must be an object, got ${text}`,
+      {
+        server,
+        tool,
+      },
+    );
   }
   return text;
 }
@@ -127,7 +134,9 @@ export function rawArguments(json: string): RawArguments {
   try {
     value = JSON.parse(json);
   } catch (cause) {
-    throw new BulkheadError('INVALID_ARGUMENTS', `the arguments are not JSON: ${(cause as Error).message}`, { cause });
+    throw new BulkheadError('INVALID_ARGUMENTS', `the arguments are not JSON: ${(cause as Error).message}`, {
+      cause,
+    });
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new BulkheadError('INVALID_ARGUMENTS', 'the arguments must be a JSON object');

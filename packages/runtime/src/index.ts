@@ -1,6 +1,12 @@
 /** `@bulkhead/runtime`: an MCP host runtime in which every server session lives in its own worker thread. */
 
-export { BulkheadError, type ErrorCode, runtimeDefaults, serverDefaults, supervisorDefaults } from '@bulkhead/workers';
+export {
+  BulkheadError,
+  type ErrorCode,
+  runtimeDefaults,
+  serverDefaults,
+  supervisorDefaults,
+} from '@bulkhead/workers';
 export * from './api.js';
 export { rawArguments } from './call.js';
 export { parseDuration } from './config/duration.js';
@@ -13,3 +19,4 @@ export {
   type LoadedServer,
 } from './config/types.js';
 export { createRuntime, type Runtime } from './runtime.js';
+export { installSignalHandlers } from './signals.js';

@@ -12,14 +12,16 @@ const stateHome = () => join(process.env.XDG_STATE_HOME ?? join(homedir(), '.loc
 
 /** Where run files lie: which groups belong to which host process. */
 export function stateDir(): string {
-  return join(process.env.XDG_RUNTIME_DIR ?? stateHome(), process.env.XDG_RUNTIME_DIR === undefined ? 'run' : 'bulkhead');
+  return join(
+    process.env.XDG_RUNTIME_DIR ?? stateHome(),
+    process.env.XDG_RUNTIME_DIR === undefined ? 'run' : 'bulkhead',
+  );
 }
 
 /** `<project>/.bulkhead/logs` for a project, else below the state home. Created 0700, kept out of git. */
 export function makeLogDir(wanted: string | undefined, projectDir: string | undefined): string {
   const directory =
-    wanted ??
-    (projectDir === undefined ? join(stateHome(), 'logs') : join(projectDir, '.bulkhead', 'logs'));
+    wanted ?? (projectDir === undefined ? join(stateHome(), 'logs') : join(projectDir, '.bulkhead', 'logs'));
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const ignore = join(dirname(directory), '.gitignore');

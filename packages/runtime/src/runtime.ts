@@ -10,8 +10,8 @@ import {
   type CloseReport,
   now,
   type Reason,
+  resting,
   type ServerSpec,
-  type ServerState,
   type SupervisorControl,
   type SupervisorNotice,
 } from '@bulkhead/workers';
@@ -38,9 +38,6 @@ import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js
 
 /** How long the supervisor may take to answer a control call; a busy start of many servers is not a death. */
 const CONTROL_MS = 10_000;
-
-/** States in which nobody works towards readiness any more. */
-const SETTLED: ReadonlySet<ServerState> = new Set(['quarantined', 'disabled', 'needs-approval', 'needs-auth', 'stopped']);
 
 /**
  * Starts a runtime. Resolves as soon as the supervisor has the list; the servers join in the background
@@ -111,7 +108,8 @@ export class Runtime implements RuntimeApi {
   }
 
   async ready(options: { timeoutMs?: number; servers?: string[] } = {}): Promise<ReadyReport> {
-    const names = options.servers ?? [...this.#refs.values()].filter((ref) => !ref.lazy).map((ref) => ref.name);
+    const names =
+      options.servers ?? [...this.#refs.values()].filter((ref) => !ref.lazy).map((ref) => ref.name);
     const longest = Math.max(0, ...names.map((name) => this.#ref(name).options.startupTimeoutMs));
     const timeoutMs = options.timeoutMs ?? longest;
     for (const name of names) if (this.#ref(name).lazy) this.#refContext.wake(name);
@@ -131,15 +129,27 @@ export class Runtime implements RuntimeApi {
       });
     }
     const refs = names.map((name) => this.#ref(name));
-    const failed = refs.filter((ref) => ref.state !== 'ready');
-    return {
-      ok: failed.length === 0,
-      ready: refs.filter((ref) => ref.state === 'ready').map((ref) => ref.name),
-      failed: failed.map((ref) => ({
+    const failed: ReadyReport['failed'] = refs
+      .filter((ref) => ref.state !== 'ready')
+      .map((ref) => ({
         name: ref.name,
         state: ref.state,
         ...(ref.reason === undefined ? {} : { reason: ref.reason }),
-      })),
+      }));
+    if (options.servers === undefined) {
+      // An entry that cannot run is as little ready as a server that did not start.
+      for (const { name, problem } of this.#config.rejected) {
+        failed.push({
+          name,
+          state: 'quarantined',
+          reason: { kind: 'config', message: formatProblem(problem) },
+        });
+      }
+    }
+    return {
+      ok: failed.length === 0,
+      ready: refs.filter((ref) => ref.state === 'ready').map((ref) => ref.name),
+      failed,
     };
   }
 
@@ -187,6 +197,10 @@ export class Runtime implements RuntimeApi {
   }
 
   close(options: { deadlineMs?: number } = {}): Promise<CloseReport> {
+    if (this.#closing !== undefined && options.deadlineMs !== undefined) {
+      // In a greater hurry than the first time: the supervisor shortens its ladder.
+      void this.#control('shutdown', [options.deadlineMs]).catch(() => {});
+    }
     this.#closing ??= this.#close(options.deadlineMs ?? this.#limits.closeDeadlineMs);
     return this.#closing;
   }
@@ -268,7 +282,9 @@ export class Runtime implements RuntimeApi {
   }
 
   #unknownTool(fullName: string): BulkheadError {
-    const late = [...this.#refs.values()].filter((ref) => ref.state !== 'ready').map((ref) => `${ref.name} (${ref.state})`);
+    const late = [...this.#refs.values()]
+      .filter((ref) => ref.state !== 'ready')
+      .map((ref) => `${ref.name} (${ref.state})`);
     const hint = late.length === 0 ? '' : `; not ready yet: ${late.join(', ')}`;
     return new BulkheadError('UNKNOWN_TOOL', `there is no tool "${fullName}"${hint}`, { tool: fullName });
   }
@@ -314,7 +330,12 @@ export class Runtime implements RuntimeApi {
         if (ref === undefined) return;
         ref.moved(notice);
         const { server, state, generation, reason } = notice;
-        this.#events.emit('state', { server, state, generation, ...(reason === undefined ? {} : { reason }) });
+        this.#events.emit('state', {
+          server,
+          state,
+          generation,
+          ...(reason === undefined ? {} : { reason }),
+        });
         return;
       }
       case 'catalog':
@@ -350,12 +371,22 @@ export class Runtime implements RuntimeApi {
     this.#events.emit('supervisor-lost', { error: { code: 'SUPERVISOR_LOST', message }, restarts });
     if (this.#closing !== undefined) return;
     if (restarts > 2) {
-      const reason: Reason = { kind: 'supervisor', message: `${message}; it was restarted twice within 60 s already` };
+      const reason: Reason = {
+        kind: 'supervisor',
+        message: `${message}; it was restarted twice within 60 s already`,
+      };
       for (const ref of this.#refs.values()) {
-        ref.moved({ type: 'state', server: ref.name, generation: ref.generation, state: 'quarantined', reason });
+        ref.moved({
+          type: 'state',
+          server: ref.name,
+          generation: ref.generation,
+          state: 'quarantined',
+          reason,
+        });
       }
       return;
     }
+    for (const ref of this.#refs.values()) ref.reborn();
     this.#link = this.#startSupervisor();
     this.begin().catch(() => {}); // a supervisor that dies again reports itself
   }
@@ -409,5 +440,5 @@ export class Runtime implements RuntimeApi {
 
 function isSettled(ref: ServerRef): boolean {
   if (ref.state === 'stopped') return !ref.lazy && ref.generation > 0;
-  return ref.state === 'ready' || SETTLED.has(ref.state);
+  return ref.state === 'ready' || resting(ref.state);
 }

@@ -5,13 +5,14 @@
 import type { MessagePort } from 'node:worker_threads';
 import {
   type Board,
-  BulkheadError,
+  type BulkheadError,
   decodeError,
   type LaneExtra,
   type LaneReply,
   type LaneRequest,
   laneOp,
   laneStatus,
+  mayBecomeReady,
   now,
   type Outcome,
   REPLY_STRIDE,
@@ -22,6 +23,7 @@ import {
   type WireError,
 } from '@bulkhead/workers';
 import type { ServerStats } from './api.js';
+import { Breaker } from './breaker.js';
 import type { PendingCall } from './call.js';
 import { LatencyRecorder } from './latency.js';
 import { Mailbox } from './mailbox.js';
@@ -48,8 +50,6 @@ interface Link {
   sent: Int32Array;
 }
 
-const WAITABLE: ReadonlySet<ServerState> = new Set(['starting', 'connecting', 'reconnecting', 'killing', 'stopping', 'lost']);
-
 export class ServerRef {
   readonly name: string;
   readonly #context: RefContext;
@@ -67,6 +67,7 @@ export class ServerRef {
   #flushing = false;
   readonly #outcomes = new Map<Outcome, number>();
   readonly #latency = new LatencyRecorder();
+  readonly #breaker = new Breaker();
   #total = 0;
 
   constructor(name: string, options: ServerOptions, lazy: boolean, context: RefContext) {
@@ -78,6 +79,7 @@ export class ServerRef {
       window: 0,
       queueMax: options.queueMax,
       queueMaxBytes: options.queueMaxBytes,
+      onSaturated: (saturated) => (saturated ? context.saturated(name) : context.drained(name)),
     });
   }
 
@@ -85,32 +87,38 @@ export class ServerRef {
 
   submit(call: PendingCall, signal: AbortSignal | undefined): void {
     this.#total++;
+    if (!this.#breaker.allow(call.startedAt)) {
+      this.#outcomes.set('rejected', (this.#outcomes.get('rejected') ?? 0) + 1);
+      call.fail(this.#broken(call));
+      return;
+    }
     this.#context.pending(1);
-    call.promise.then(
-      (result) => this.#ended(result.outcome),
-      (error: BulkheadError) => this.#ended(error.outcome),
-    );
+    call.onEnd = this.#ended;
     if (signal !== undefined) {
-      if (signal.aborted) return call.fail(cancelled(call));
+      if (signal.aborted) {
+        call.fail(cancelled(call));
+        return;
+      }
       call.listen(signal, () => this.#cancel(call));
     }
     const refusal = this.#refusal(call);
-    if (refusal !== undefined) return call.fail(refusal);
-    this.#enqueue(call);
+    if (refusal === undefined) this.#enqueue(call);
+    else call.fail(refusal);
   }
 
   #enqueue(call: PendingCall): void {
-    switch (this.#mailbox.offer(call, call.args.length)) {
+    switch (this.#mailbox.offer(call, Buffer.byteLength(call.args))) {
       case 'send':
         this.#post(call);
         return;
       case 'queued':
-        if (this.#mailbox.saturated) this.#context.saturated(this.name);
         return;
       case 'full': {
         const { queueMax, queueMaxBytes } = this.options;
         const what = `its mailbox is full (${this.#mailbox.inFlight} in flight, ${this.#mailbox.queued} waiting, limits queueMax ${queueMax} and queueMaxBytes ${queueMaxBytes}); send again after the "drain" event`;
-        call.fail(call.error('MAILBOX_FULL', what, { queued: this.#mailbox.queued, queueMax, queueMaxBytes }));
+        call.fail(
+          call.error('MAILBOX_FULL', what, { queued: this.#mailbox.queued, queueMax, queueMaxBytes }),
+        );
         return;
       }
     }
@@ -118,7 +126,7 @@ export class ServerRef {
 
   /** Why a new call cannot even wait, if so. Wakes a lazy server. */
   #refusal(call: PendingCall): BulkheadError | undefined {
-    if (this.state === 'ready' || WAITABLE.has(this.state)) return undefined;
+    if (this.state !== 'backoff' && mayBecomeReady(this.state)) return undefined;
     if (this.state === 'stopped' && this.lazy) {
       this.#context.wake(this.name);
       return undefined;
@@ -130,7 +138,8 @@ export class ServerRef {
 
   #notReady(call: PendingCall): BulkheadError {
     const why = this.reason === undefined ? '' : `: ${this.reason.message}`;
-    const next = this.state === 'backoff' ? `; next start in ${Math.ceil((this.#nextTryAt - now()) / 100) / 10} s` : '';
+    const next =
+      this.state === 'backoff' ? `; next start in ${Math.ceil((this.#nextTryAt - now()) / 100) / 10} s` : '';
     return call.error('NOT_READY', `the server is ${this.state}${why}${next}`, {
       state: this.state,
       ...(this.reason === undefined ? {} : { reason: this.reason }),
@@ -190,7 +199,13 @@ export class ServerRef {
       }
       this.#calls.delete(id);
       if (status === laneStatus.failed) this.#failed(call, replies[i + 2] as WireError);
-      else this.#succeeded(call, status === laneStatus.toolError, replies[i + 2], replies[i + 3] as LaneExtra | null);
+      else
+        this.#succeeded(
+          call,
+          status === laneStatus.toolError,
+          replies[i + 2],
+          replies[i + 3] as LaneExtra | null,
+        );
       this.#next();
     }
   };
@@ -223,12 +238,14 @@ export class ServerRef {
 
   /** A sent call whose answer was lost: one more try only by the caller's word, and never after two crashes. */
   #fate(call: PendingCall, error: BulkheadError): void {
-    if (!call.idempotent) return call.fail(error);
-    if (call.attempts >= 2) {
+    if (!call.idempotent) {
+      call.fail(error);
+    } else if (call.attempts >= 2) {
       const what = `in flight when the server was lost, ${call.attempts} times; it is not tried again (${error.message})`;
-      return call.fail(call.error('POISON_CALL', what, error.data));
+      call.fail(call.error('POISON_CALL', what, error.data));
+    } else {
+      this.#again(call);
     }
-    this.#again(call);
   }
 
   /** Back into the mailbox, inside its own deadline. */
@@ -236,8 +253,11 @@ export class ServerRef {
     call.id = 0;
     call.postedAt = 0;
     const refusal = this.#refusal(call);
-    if (refusal !== undefined) return call.fail(refusal);
-    this.#mailbox.requeue(call, call.args.length);
+    if (refusal !== undefined) {
+      call.fail(refusal);
+      return;
+    }
+    this.#mailbox.requeue(call, Buffer.byteLength(call.args));
     if (this.state === 'ready') this.#pump();
   }
 
@@ -252,19 +272,24 @@ export class ServerRef {
   }
 
   #next(): void {
-    const wasSaturated = this.#mailbox.saturated;
     const next = this.#mailbox.settled();
     if (next !== undefined) this.#post(next);
-    if (wasSaturated && !this.#mailbox.saturated) this.#context.drained(this.name);
   }
 
   #pump(): void {
     for (let call = this.#mailbox.next(); call !== undefined; call = this.#mailbox.next()) this.#post(call);
   }
 
-  #ended(outcome: Outcome): void {
+  readonly #ended = (outcome: Outcome): void => {
     this.#context.pending(-1);
+    this.#breaker.record(outcome, now());
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
+  };
+
+  #broken(call: PendingCall): BulkheadError {
+    const retryAfterMs = this.#breaker.retryAfterMs(now());
+    const what = `its breaker is open after repeated failures of the server; it lets a call through in ${Math.ceil(retryAfterMs / 1_000)} s`;
+    return call.error('BREAKER_OPEN', what, { retryAfterMs });
   }
 
   // ── the server's life, as told by the supervisor ────────────────────────────────────────────────────────────────
@@ -334,7 +359,10 @@ export class ServerRef {
         this.#again(call);
       } else {
         const what = `sent, but its server was lost before it answered: ${why}; it may have done the work`;
-        this.#fate(call, call.error('OUTCOME_UNKNOWN', what, this.reason === undefined ? {} : { reason: this.reason }));
+        this.#fate(
+          call,
+          call.error('OUTCOME_UNKNOWN', what, this.reason === undefined ? {} : { reason: this.reason }),
+        );
       }
     }
   }
@@ -350,18 +378,33 @@ export class ServerRef {
     for (const call of this.#calls.values()) {
       const sent = call.id <= sentUpTo;
       const ending = sent && code === 'CLOSED' ? 'OUTCOME_UNKNOWN' : code;
-      call.fail(call.error(ending, `${why}; it was ${sent ? 'sent and may have done its work' : 'never sent'}`, { sent }));
+      call.fail(
+        call.error(ending, `${why}; it was ${sent ? 'sent and may have done its work' : 'never sent'}`, {
+          sent,
+        }),
+      );
     }
     this.#calls.clear();
     for (const call of [...this.#mailbox.waiting()]) {
       this.#mailbox.remove(call);
-      call.fail(call.error(code === 'CLOSED' ? 'CLOSED' : 'CONNECTION_LOST', `${why}; it was never sent`, { sent: false }));
+      call.fail(
+        call.error(code === 'CLOSED' ? 'CLOSED' : 'CONNECTION_LOST', `${why}; it was never sent`, {
+          sent: false,
+        }),
+      );
     }
     this.#mailbox.lostInFlight();
     this.#mailbox.setWindow(0);
     this.#outbox = [];
     this.#link?.port.close();
     this.#link = undefined;
+    this.state = 'stopped';
+  }
+
+  /** A new supervisor takes over: calls may wait for it as for any start. */
+  reborn(): void {
+    this.generation = 0;
+    this.reason = undefined;
     this.state = 'stopped';
   }
 

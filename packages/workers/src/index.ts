@@ -7,6 +7,7 @@ export * from './errors.js';
 export * from './json-span.js';
 export * from './outcomes.js';
 export * from './protocol.js';
+export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.js';
 
 /** One bundled file per thread entry; see `build.mjs`. */
 export const entries = {

@@ -11,6 +11,8 @@ export const batchDefaults = {
   readAheadLines: 10_000,
   /** Input text held at once; also the limit of finished lines that wait for their turn with `ordered`. */
   readAheadBytes: 32 * 1024 * 1024,
+  /** Finished lines that may wait for a full output before no further call is started. */
+  outputBufferBytes: 1024 * 1024,
   /** Longest input line; a longer one becomes `BAD_INPUT`. */
   maxLineBytes: 64 * 1024 * 1024,
   /** After an interrupt: how long the calls in flight may still end by themselves. */

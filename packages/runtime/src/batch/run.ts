@@ -3,28 +3,17 @@
  * while too much is held and starting stops while the output is full.
  */
 import { setMaxListeners } from 'node:events';
-import { BulkheadError, encodeError, type Outcome, serverDefaults } from '@bulkhead/workers';
-import type { CallOptions, ToolResult } from '../api.js';
+import { BulkheadError, encodeError, type Outcome } from '@bulkhead/workers';
+import type { CallOptions, ServerView, ToolResult } from '../api.js';
 import { trustedRawArguments } from '../call.js';
 import { InputReader } from './input.js';
 import type { InputLine } from './lines.js';
 import { type BatchOptions, type BatchProgress, type BatchSummary, batchDefaults } from './options.js';
-import { type BadLine, type BatchCall, bad, parseRecord } from './record.js';
+import { type BadLine, bad, parseRecord } from './record.js';
 import { attemptsOf, errorLine, type LineHead, resultLine } from './reply.js';
-import { Scheduler } from './schedule.js';
-import { ServerDesk, type Standing } from './servers.js';
+import { type Item, Router } from './router.js';
 import { Tally } from './tally.js';
 import { LineWriter } from './write.js';
-
-interface Item {
-  /** Counts the lines that get an output line, from 0. */
-  seq: number;
-  head: LineHead;
-  call: BatchCall;
-  readAt: number;
-  bytes: number;
-  starts: number;
-}
 
 /** Unsent calls end with one of these; they may be started again. */
 const UNSENT = new Set(['NOT_READY', 'CONNECTION_LOST']);
@@ -40,14 +29,10 @@ export function runBatch(options: BatchOptions): Promise<BatchSummary> {
 class BatchRun {
   readonly #options: BatchOptions;
   readonly #limits: Record<keyof typeof batchDefaults, number>;
-  readonly #scheduler: Scheduler<Item>;
-  readonly #desk: ServerDesk;
+  readonly #router: Router;
   readonly #writer: LineWriter;
   readonly #input: InputReader;
   readonly #tally = new Tally();
-  readonly #lanes = new Set<string>();
-  /** Lines by full name whose server is not known yet. */
-  readonly #unresolved = new Map<string, Item[]>();
   readonly #abort = new AbortController();
   readonly #ended: Promise<void>;
   #end: () => void = () => {};
@@ -69,15 +54,18 @@ class BatchRun {
       this.#end = resolve;
     });
     this.#limits = { ...batchDefaults, ...options.limits };
-    this.#scheduler = new Scheduler(Math.max(1, options.concurrency ?? this.#limits.concurrency));
-    this.#desk = new ServerDesk({
+    this.#router = new Router({
       runtime: options.runtime,
+      slots: Math.max(1, options.concurrency ?? this.#limits.concurrency),
       connectTimeoutMs: options.connectTimeoutMs,
+      windows: options.windows ?? new Map(),
       unavailable: options.unavailable ?? new Map(),
-      onChange: (server, standing) => this.#serverChanged(server, standing),
+      refuse: (item, error) => this.#refuse(item, error),
+      onChange: () => this.#pump(),
     });
     this.#writer = new LineWriter(options.output, {
       ordered: options.ordered ?? false,
+      bufferBytes: this.#limits.outputBufferBytes,
       onRoom: () => this.#pump(),
       onFailure: (error) => this.#halt('output-failed', error),
     });
@@ -103,10 +91,9 @@ class BatchRun {
     signal?.addEventListener('abort', interrupt, { once: true });
     try {
       if (signal?.aborted === true) interrupt();
-      this.#scheduler.moreMayCome = this.#options.runtime.servers().length > 1;
       const failure = await this.#input.read();
       this.#inputEnded = true;
-      this.#scheduler.moreMayCome = false;
+      this.#router.inputEnded();
       if (failure !== undefined && this.#stopped === undefined) {
         this.#stopped = 'input-failed';
         this.#cause = failure;
@@ -119,7 +106,7 @@ class BatchRun {
       clearInterval(ticker);
       clearTimeout(this.#grace);
       signal?.removeEventListener('abort', interrupt);
-      this.#desk.close();
+      this.#router.close();
     }
     const after = await this.#restarts();
     for (const [server, count] of after) after.set(server, count - (before.get(server) ?? 0));
@@ -137,7 +124,7 @@ class BatchRun {
       return;
     }
     this.#heldBytes += bytes;
-    this.#route({ seq, head, call: record, readAt: performance.now(), bytes, starts: 0 });
+    this.#router.route({ seq, head, call: record, readAt: performance.now(), bytes, starts: 0 });
   }
 
   #refuseLine(seq: number, head: LineHead, { problem }: BadLine, bytes: number): void {
@@ -152,108 +139,45 @@ class BatchRun {
     this.#writer.put(seq, errorLine(head, error, { attempts: 0, queueMs: 0, callMs: 0 }));
   }
 
-  /** Into the lane of its server, or to its end when there is none. */
-  #route(item: Item): void {
-    if (item.head.server === undefined) {
-      const found = this.#desk.find(item.call.tool);
-      if (found.is === 'waiting') {
-        const others = this.#unresolved.get(item.call.tool);
-        if (others === undefined) this.#unresolved.set(item.call.tool, [item]);
-        else others.push(item);
-        return;
-      }
-      item.head.server = found.server;
-      if (found.is === 'nothing') {
-        this.#refuse(item, new BulkheadError(found.code, found.message));
-        return;
-      }
-      item.head.tool = found.tool;
-    }
-    const server = item.head.server;
-    if (server === undefined) return;
-    const standing = this.#desk.standing(server);
-    if (standing.is === 'shut') {
-      this.#refuse(item, new BulkheadError(standing.code, standing.message));
-      return;
-    }
-    if (!this.#lanes.has(server)) {
-      this.#lanes.add(server);
-      this.#scheduler.addLane(server, this.#options.windows?.get(server) ?? serverDefaults.window);
-      this.#scheduler.setOpen(server, standing.is === 'open');
-    }
-    this.#scheduler.push(server, item);
-  }
-
-  #serverChanged(server: string, standing: Standing): void {
-    if (this.#lanes.has(server)) {
-      this.#scheduler.setOpen(server, standing.is === 'open');
-      if (standing.is === 'shut') {
-        const error = new BulkheadError(standing.code, standing.message);
-        for (const item of this.#scheduler.drain(server)) this.#refuse(item, error);
-      }
-    }
-    if (standing.is !== 'waiting' && this.#unresolved.size > 0) {
-      const items = [...this.#unresolved.values()].flat();
-      this.#unresolved.clear();
-      for (const item of items) this.#route(item);
-    }
-    this.#pump();
-  }
-
   #pump(): void {
     while (!this.#halted && !this.#writer.blocked) {
       // Too many finished lines wait for an earlier one: only that one may start now.
       const crowded = this.#writer.earlyChars > this.#limits.readAheadBytes;
-      const item = crowded
-        ? this.#scheduler.nextIf(({ seq }) => seq === this.#writer.nextSeq)
-        : this.#scheduler.next();
-      if (item === undefined) break;
-      this.#start(item);
+      const next = this.#router.next(crowded ? this.#writer.nextSeq : undefined);
+      if (next === undefined) break;
+      this.#start(next.item, next.view);
     }
     this.#input.roomMayHaveCome();
-    const idle = this.#scheduler.inFlight === 0;
-    const nothingLeft = this.#halted || (this.#scheduler.waiting === 0 && this.#unresolved.size === 0);
-    if (this.#inputEnded && idle && nothingLeft) this.#end();
+    const nothingLeft = this.#halted || this.#router.waiting === 0;
+    if (this.#inputEnded && nothingLeft && this.#router.inFlight === 0) this.#end();
   }
 
-  #start(item: Item): void {
-    const server = item.head.server ?? '';
-    const standing = this.#desk.standing(server);
+  #start(item: Item, view: ServerView): void {
     const startedAt = performance.now();
     item.starts++;
     const options: CallOptions = { signal: this.#abort.signal, idempotent: item.call.idempotent };
     const timeoutMs = item.call.timeoutMs ?? this.#options.timeoutMs;
     // A limit that a person gave is the whole time a call may take: progress does not stretch it.
     if (timeoutMs !== undefined) Object.assign(options, { timeoutMs, maxMs: timeoutMs });
-    const call =
-      standing.is === 'open'
-        ? standing.view.callTool(item.head.tool ?? '', trustedRawArguments(item.call.arguments), options)
-        : Promise.reject(new BulkheadError('NOT_READY', `server "${server}" is not ready`));
-    call.then(
+    view.callTool(item.head.tool ?? '', trustedRawArguments(item.call.arguments), options).then(
       (result) => this.#answered(item, result, startedAt),
       (error: unknown) => this.#failed(item, error, startedAt),
     );
   }
 
   #answered(item: Item, result: ToolResult, startedAt: number): void {
-    this.#scheduler.done(item.head.server ?? '');
-    this.#write(
-      item,
-      resultLine(item.head, result, startedAt - item.readAt),
-      result.outcome,
-      result.timing.callMs,
-    );
+    this.#router.done(item);
+    const text = resultLine(item.head, result, startedAt - item.readAt);
+    this.#write(item, text, result.outcome, result.timing.callMs);
     this.#pump();
   }
 
   #failed(item: Item, cause: unknown, startedAt: number): void {
-    const server = item.head.server ?? '';
     const error = cause instanceof BulkheadError ? cause : internal(cause);
-    this.#scheduler.done(server);
     if (UNSENT.has(error.code) && item.starts < this.#limits.maxStarts && !this.#halted) {
-      this.#scheduler.unshift(server, item);
-      this.#desk.recheck(server);
+      this.#router.unsent(item);
     } else {
+      this.#router.done(item);
       const facts = {
         attempts: attemptsOf(error),
         queueMs: startedAt - item.readAt,
@@ -283,7 +207,7 @@ class BatchRun {
     this.#cause = cause;
     if (!this.#halted) {
       this.#halted = true;
-      this.#notStarted = this.#scheduler.waiting + [...this.#unresolved.values()].flat().length;
+      this.#notStarted = this.#router.waiting;
       this.#input.stop();
     }
     const graceMs = stopped === 'interrupted' ? this.#limits.graceMs : 0;
@@ -311,8 +235,8 @@ class BatchRun {
       lines: this.#lines,
       done: this.#tally.done,
       failed: this.#tally.done - this.#tally.ok,
-      inFlight: this.#scheduler.inFlight,
-      waiting: this.#scheduler.waiting,
+      inFlight: this.#router.inFlight,
+      waiting: this.#router.waiting,
       doneBytes: this.#doneBytes,
       inputEnded: this.#inputEnded,
     };
@@ -327,7 +251,7 @@ class BatchRun {
       notStarted: this.#notStarted,
       outcomes: this.#tally.outcomes(),
       servers: this.#tally.servers(restarts),
-      noServerStarted: this.#desk.noneStarted,
+      noServerStarted: this.#router.noneStarted,
       stopped: this.#stopped,
       cause: this.#cause,
       tookMs: performance.now() - this.#startedAt,

@@ -10,6 +10,7 @@ const WRITE_CHARS = 64 * 1024;
 export class LineWriter {
   readonly #output: Writable;
   readonly #ordered: boolean;
+  readonly #bufferChars: number;
   readonly #onRoom: () => void;
   readonly #onFailure: (error: Error) => void;
   readonly #early = new Map<number, string>();
@@ -27,19 +28,26 @@ export class LineWriter {
 
   constructor(
     output: Writable,
-    options: { ordered: boolean; onRoom: () => void; onFailure: (error: Error) => void },
+    options: {
+      ordered: boolean;
+      /** Finished lines that may wait while the stream is full. */
+      bufferBytes: number;
+      onRoom: () => void;
+      onFailure: (error: Error) => void;
+    },
   ) {
     this.#output = output;
     this.#ordered = options.ordered;
+    this.#bufferChars = options.bufferBytes;
     this.#onRoom = options.onRoom;
     this.#onFailure = options.onFailure;
     output.on('error', this.#fail);
     output.on('close', this.#closed);
   }
 
-  /** The stream is full; no call should start until `onRoom`. */
+  /** More waits for the stream than may; no call should start until `onRoom`. */
   get blocked(): boolean {
-    return this.#blocked || this.#readyChars > 16 * WRITE_CHARS;
+    return this.#readyChars > this.#bufferChars;
   }
 
   /** Characters of finished lines that wait for an earlier line. */
@@ -119,6 +127,7 @@ export class LineWriter {
   }
 
   #flush(): void {
+    const wasFull = this.blocked;
     while (this.#head < this.#ready.length && !this.#blocked && this.#failure === undefined) {
       let piece = '';
       while (this.#head < this.#ready.length && piece.length < WRITE_CHARS) {
@@ -142,12 +151,12 @@ export class LineWriter {
       this.#head = 0;
     }
     this.#settle();
+    if (wasFull && !this.blocked) this.#onRoom();
   }
 
   readonly #drained = (): void => {
     this.#blocked = false;
     this.#flush();
-    if (!this.blocked) this.#onRoom();
   };
 
   readonly #closed = (): void => {

@@ -1,9 +1,8 @@
 /** One agent thread's data port: replies of a turn leave as one message; `sent` is the agent's watermark. */
 import type { MessagePort } from 'node:worker_threads';
 import type { WireError } from '../errors.js';
+import type { Span } from '../json-span.js';
 import type { LaneExtra, LaneReply } from '../protocol.js';
-import { resultSpanBytes } from './envelope.js';
-import type { Response } from './transport.js';
 
 export class DataPort {
   readonly #port: MessagePort;
@@ -32,15 +31,21 @@ export class DataPort {
   }
 
   /** Moves the bytes of the frame to the agent: nothing is copied, nothing is decoded there until it is asked for. */
-  replyLarge(id: number, status: number, response: Response, warnings: string[], callMs: number): void {
-    const { bytes, value } = response;
-    const span = resultSpanBytes(bytes, value);
-    const whole = bytes.byteOffset === 0 && bytes.byteLength === bytes.buffer.byteLength;
-    const frame = whole ? bytes : copyOf(bytes);
-    const extra: LaneExtra = { start: span.start, end: span.end };
+  replyBytes(
+    id: number,
+    status: number,
+    frame: Buffer,
+    result: Span,
+    warnings: string[],
+    callMs: number,
+  ): void {
+    // A frame that lies in a larger buffer shares it with its neighbours and cannot be moved.
+    const whole = frame.byteOffset === 0 && frame.byteLength === frame.buffer.byteLength;
+    const owned = (whole ? frame : copyOf(frame)).buffer as ArrayBuffer;
+    const extra: LaneExtra = { start: result.start, end: result.end };
     if (warnings.length > 0) extra.warnings = warnings;
-    this.#replies.push(id, status, frame.buffer as ArrayBuffer, extra, callMs);
-    this.#transfer.push(frame.buffer as ArrayBuffer);
+    this.#replies.push(id, status, owned, extra, callMs);
+    this.#transfer.push(owned);
   }
 
   flush(): void {

@@ -26,6 +26,8 @@ export type Incoming =
       /** The id came as a string (`"7"`). */
       coerced: boolean;
     }
+  /** A result of {@link LARGE_BYTES} and more: found and measured, but not parsed here. */
+  | { kind: 'large'; id: number; bytes: Buffer; result: Span; isError: boolean }
   | { kind: 'request'; id: number | string; method: string; value: Record<string, unknown> }
   | { kind: 'notification'; method: string; value: Record<string, unknown> }
   /** An answer that cannot be used; `id` null when it names no call. */
@@ -36,6 +38,12 @@ export type LineReading =
   | { kind: 'messages'; messages: Incoming[]; batch: boolean }
   /** Not protocol; `text` is readable and at most 500 characters. */
   | { kind: 'noise'; text: string };
+
+/**
+ * From this size on a result is not parsed but scanned: a string or an object graph of that size in the thread's heap
+ * could end the whole process (V8 cannot unwind from an allocation inside JSON.parse), and nobody here needs it.
+ */
+export const LARGE_BYTES = 1024 * 1024;
 
 const OPEN_BRACE = 0x7b;
 const OPEN_BRACKET = 0x5b;
@@ -48,8 +56,16 @@ export function readLine(bytes: Buffer, limits: { maxDepth: number }): LineReadi
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return noise(line);
   // A line of n bytes nests at most n / 2 deep, so short ones are not even looked at.
   if (line.length > 2 * limits.maxDepth && deeperThan(line, limits.maxDepth)) {
-    const problem = salvage(line.toString(), `it nests deeper than ${limits.maxDepth} levels`);
+    const problem = salvage(line.toString('latin1'), `it nests deeper than ${limits.maxDepth} levels`);
     return problem === undefined ? noise(line) : { kind: 'messages', messages: [problem], batch: false };
+  }
+  if (line.length >= LARGE_BYTES) {
+    const large = readLarge(line);
+    if (large !== undefined) return { kind: 'messages', messages: [large], batch: false };
+    if (heavierThan(line, MAX_WEIGHT)) {
+      const problem = salvage(line.toString('latin1'), 'it holds too many values to be parsed safely');
+      return problem === undefined ? noise(line) : { kind: 'messages', messages: [problem], batch: false };
+    }
   }
   const text = line.toString();
   let value: unknown;
@@ -62,6 +78,51 @@ export function readLine(bytes: Buffer, limits: { maxDepth: number }): LineReadi
   if (Array.isArray(value)) return readBatch(value, text, line);
   const message = readMessage(value as Record<string, unknown>, text, line);
   return message === undefined ? noise(line) : { kind: 'messages', messages: [message], batch: false };
+}
+
+/**
+ * A large answer by its outline, if it is an ordinary one: a version, an id, a result that is an object, nothing else.
+ * Latin-1 keeps the offsets of bytes, and such a string lies outside the heap.
+ */
+function readLarge(line: Buffer): Incoming | undefined {
+  const text = line.toString('latin1');
+  const members = new Map<string, Span>();
+  const complete = walkMembers(text, 0, (name, span, whole) => {
+    if (whole) members.set(name, span);
+  });
+  const slice = (name: string) => {
+    const span = members.get(name);
+    return span === undefined ? undefined : text.slice(span.start, span.end);
+  };
+  const result = members.get('result');
+  const id = members.has('id') ? parsedId(slice('id') ?? '') : undefined;
+  const ordinary =
+    complete && slice('jsonrpc') === '"2.0"' && !members.has('error') && !members.has('method');
+  if (!ordinary || id === undefined || result === undefined || text[result.start] !== '{') return undefined;
+  let isError = false;
+  walkMembers(text, result.start, (name, span) => {
+    if (name === 'isError') isError = text.slice(span.start, span.end) === 'true';
+  });
+  return { kind: 'large', id, bytes: line, result, isError };
+}
+
+/** Values that a message may hold to be parsed: each one costs heap, 40 bytes and more however short its text. */
+const MAX_WEIGHT = 2_000_000;
+
+/** Counts commas and opening brackets, those in strings too: an upper bound of the values. */
+export function heavierThan(bytes: Buffer, maxValues: number): boolean {
+  let values = 0;
+  for (const mark of [0x2c, OPEN_BRACE, OPEN_BRACKET]) {
+    for (let at = bytes.indexOf(mark); at !== -1; at = bytes.indexOf(mark, at + 1)) {
+      if (++values > maxValues) return true;
+    }
+  }
+  return false;
+}
+
+/** A large answer parsed after all; undefined when that is not safe or it is no JSON. */
+export function parseLarge(bytes: Buffer): Record<string, unknown> | undefined {
+  return heavierThan(bytes, MAX_WEIGHT) ? undefined : parsed(bytes.toString());
 }
 
 /** Whether the line is the header of LSP framing (`Content-Length: N`), which MCP over stdio does not use. */

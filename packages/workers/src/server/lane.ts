@@ -18,9 +18,9 @@ import {
   type Reason,
 } from '../protocol.js';
 import { DataPort } from './data-port.js';
-import { resultSpan } from './envelope.js';
+import { resultSpan, resultSpanBytes } from './envelope.js';
 import type { OutputChecker } from './output-checker.js';
-import type { LaneSink, Response, WireTransport } from './transport.js';
+import type { LaneSink, LargeResponse, Response, WireTransport } from './transport.js';
 
 /** One call from the moment it arrives in this thread until it is settled. */
 interface LaneCall {
@@ -219,13 +219,29 @@ export class Lane implements LaneSink {
     const warnings = this.#options.checker.check(call.tool, result as Record<string, unknown>);
     const status = isError ? laneStatus.toolError : laneStatus.ok;
     const callMs = now() - call.sentAt;
+    const span = resultSpan(text, value);
     if (text.length < this.#options.transferBytes) {
-      const span = resultSpan(text, value);
       const extra: LaneExtra | null = warnings.length === 0 ? null : { warnings };
       call.port.reply(call.id, status, text.slice(span.start, span.end), extra, callMs);
-      return;
+    } else {
+      call.port.replyBytes(
+        call.id,
+        status,
+        response.bytes,
+        resultSpanBytes(response.bytes, value),
+        warnings,
+        callMs,
+      );
     }
-    call.port.replyLarge(call.id, status, response, warnings, callMs);
+  }
+
+  onLarge(wireId: number, { bytes, result, isError }: LargeResponse): void {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined) return;
+    this.#release(call);
+    const warnings = isError ? [] : this.#options.checker.checkLarge(call.tool, bytes);
+    const status = isError ? laneStatus.toolError : laneStatus.ok;
+    call.port.replyBytes(call.id, status, bytes, result, warnings, now() - call.sentAt);
   }
 
   onInvalid(wireId: number, reason: string): void {

@@ -5,6 +5,10 @@
  */
 import type { ValidateFunction } from 'ajv';
 import type { ToolDefinition } from '../protocol.js';
+import { parseLarge } from './envelope.js';
+
+/** Results above this are not parsed for a check. */
+const CHECK_MAX_BYTES = 8 * 1024 * 1024;
 
 type Compiled = ValidateFunction | { skipped: string };
 
@@ -46,6 +50,19 @@ export class OutputChecker {
         ? 'structuredContent'
         : `structuredContent${first.instancePath}`;
     return [`tool "${tool}" does not keep its outputSchema: ${where} ${first?.message ?? 'is invalid'}`];
+  }
+
+  /** The same for a result that was not parsed: it is parsed only if there is something to check and it is safe. */
+  checkLarge(tool: string, message: Buffer): string[] {
+    if (!this.#schemas.has(tool)) return [];
+    const parsed = message.length > CHECK_MAX_BYTES ? undefined : parseLarge(message);
+    const result = parsed?.result;
+    if (typeof result !== 'object' || result === null) {
+      return [
+        `the result of tool "${tool}" (${message.length} bytes) is too large to be checked against its outputSchema`,
+      ];
+    }
+    return this.check(tool, result as Record<string, unknown>);
   }
 
   #validator(tool: string, schema: Record<string, unknown>): Compiled {

@@ -7,7 +7,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { now } from '../clock.js';
 import type { Reason } from '../protocol.js';
-import { type Incoming, looksLikeContentLength, readLine, sniffId } from './envelope.js';
+import { type Incoming, looksLikeContentLength, parseLarge, readLine, sniffId } from './envelope.js';
 import { LineFramer } from './framing.js';
 import { SkippedLines } from './noise.js';
 import type { LaneSink, WireTransport } from './transport.js';
@@ -178,6 +178,20 @@ export class StdioTransport implements WireTransport {
         if (sdkId === undefined) return; // late, duplicate or unknown: dropped
         const value = sdkId === this.#initializeId ? tolerantInitialize(message.value) : message.value;
         this.#deliver({ ...value, id: sdkId });
+        return;
+      }
+      case 'large': {
+        if (this.#ids.isLane(message.id)) {
+          this.lane?.onLarge(message.id, message);
+          return;
+        }
+        const value = parseLarge(message.bytes);
+        const reason = `it has ${message.bytes.length} bytes and is no JSON or too much of it`;
+        this.#route(
+          value === undefined
+            ? { kind: 'invalid', id: message.id, reason }
+            : { kind: 'response', id: message.id, text: '', bytes: message.bytes, value, coerced: false },
+        );
         return;
       }
       case 'invalid': {

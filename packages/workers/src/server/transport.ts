@@ -7,11 +7,14 @@ import type { Reason } from '../protocol.js';
 import type { Incoming } from './envelope.js';
 
 export type Response = Extract<Incoming, { kind: 'response' }>;
+export type LargeResponse = Extract<Incoming, { kind: 'large' }>;
 
 /** The lane's half of the wire. */
 export interface LaneSink {
   /** A checked response whose id belongs to the lane. */
   onResponse(wireId: number, response: Response): void;
+  /** The same, with a result that was not parsed. */
+  onLarge(wireId: number, response: LargeResponse): void;
   /** The id belongs to the lane, but the envelope is unusable. */
   onInvalid(wireId: number, reason: string): void;
   onOversize(wireId: number, bytes: number): void;

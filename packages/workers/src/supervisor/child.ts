@@ -3,7 +3,7 @@
  * backoff. There is one loop per child, so a start and a stop can never overlap; commands only say what is wanted and
  * wake the loop. Policy (restart, transitions, watchdog) is pure and lies beside this file.
  */
-import { MessageChannel, type MessagePort } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
 import type { Board } from '../board.js';
 import { now } from '../clock.js';
 import { MAX_TIMER_MS } from '../defaults.js';
@@ -23,7 +23,7 @@ import {
 import { describeEnd } from '../server/describe-end.js';
 import type { StartGate } from './gate.js';
 import { ServerProcess } from './process.js';
-import { becameReady, failed, initial, type RestartState, released, tick } from './restart.js';
+import { becameReady, failed, initial, type RestartState, released } from './restart.js';
 import { StderrLog } from './stderr-log.js';
 import { ServerThreadHandle } from './thread.js';
 import { canMove } from './transitions.js';
@@ -260,7 +260,7 @@ export class Child {
   }
 
   #resting(): boolean {
-    const resting: readonly ServerState[] = ['stopped', 'disabled', 'needs-approval', 'needs-auth', 'lost'];
+    const resting: readonly ServerState[] = ['stopped', 'disabled', 'needs-approval', 'needs-auth'];
     return resting.includes(this.#state);
   }
 
@@ -268,6 +268,7 @@ export class Child {
   async #generate(): Promise<End> {
     const abort = new AbortController();
     let release: (() => void) | undefined;
+    if (this.#thread?.gone) await this.#endGeneration('stopping'); // it died while it waited for its next server
     const reconnect = this.#thread !== undefined;
     const steps = (async (): Promise<End> => {
       release = await this.#context.gate.enter(this.#spawns === 0 ? 'first' : 'retry', abort.signal);
@@ -455,11 +456,11 @@ export class Child {
   /** After a failure: clean up, then let the policy decide between backoff and quarantine. */
   async #recover(end: Extract<End, { by: 'failure' }>): Promise<void> {
     this.#reason = end.reason;
-    this.#restart = tick(this.#restart, now());
+    const failedAt = now(); // before the ladder: the time of killing is not health
     if (end.threadHealthy) await this.#endProcess();
     else await this.#endGeneration('killing');
     const { state, decision } = failed(this.#restart, {
-      now: now(),
+      now: failedAt,
       kind: end.reason.kind,
       ...(end.errno === undefined ? {} : { errno: end.errno }),
       beforeHandshake: end.beforeHandshake,

@@ -50,7 +50,12 @@ export class Guard {
 
   #start(): ChildProcess {
     // Its own session: a Ctrl-C in the terminal must not take it along.
-    const child = spawn('/bin/sh', ['-c', SCRIPT], { stdio: ['pipe', 'ignore', 'ignore'], detached: true, cwd: '/', env: { PATH: '/usr/bin:/bin' } });
+    const child = spawn('/bin/sh', ['-c', SCRIPT], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+      cwd: '/',
+      env: { PATH: '/usr/bin:/bin' },
+    });
     this.#ended = new Promise((resolve) => {
       child.once('exit', () => resolve());
       child.once('error', () => resolve()); // no shell (Windows): EOF and the run file remain

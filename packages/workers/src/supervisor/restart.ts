@@ -50,7 +50,14 @@ export type RestartDecision =
   | { type: 'quarantine'; trialMs: number; reason: string };
 
 /** Kinds that a repetition cannot mend: somebody must change something first. */
-const permanentKinds: ReadonlySet<string> = new Set(['spawn', 'cwd', 'config', 'framing', 'protocol-version', 'auth']);
+const permanentKinds: ReadonlySet<string> = new Set([
+  'spawn',
+  'cwd',
+  'config',
+  'framing',
+  'protocol-version',
+  'auth',
+]);
 
 /** Spawn errors of a host that is short of processes, memory or descriptors for a moment, or still writing the file. */
 const transientErrnos: ReadonlySet<string> = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY']);

@@ -6,6 +6,7 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createStream, type RotatingFileStream } from 'rotating-file-stream';
+import { readableLine } from '../server/noise.js';
 
 const TAIL_LINES = 20;
 const LINE_MAX = 2_000;
@@ -51,7 +52,7 @@ export class StderrLog {
 
   /** Last lines, oldest first. */
   tail(): string[] {
-    const last = printable(this.#partial);
+    const last = readableLine(Buffer.from(this.#partial));
     return last === '' ? [...this.#tail] : [...this.#tail, last].slice(-TAIL_LINES);
   }
 
@@ -88,16 +89,9 @@ export class StderrLog {
     const parts = (this.#partial + text).split(/\r\n|\n|\r/);
     this.#partial = (parts.pop() ?? '').slice(-LINE_MAX);
     for (const part of parts.slice(-TAIL_LINES)) {
-      const line = printable(part);
+      const line = readableLine(Buffer.from(part));
       if (line !== '') this.#tail.push(line);
     }
     if (this.#tail.length > TAIL_LINES) this.#tail.splice(0, this.#tail.length - TAIL_LINES);
   }
 }
-
-/** What may stand in an error message: no control or colour sequences, bounded. */
-function printable(line: string): string {
-  return line.replaceAll(ANSI, '').replaceAll(CONTROL, '').trimEnd().slice(0, LINE_MAX);
-}
-const ANSI = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]*[ -/]*[@-~]`, 'g');
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f]/g;

@@ -26,7 +26,6 @@ import { RunFile, reapLeftovers } from './run-file.js';
 import { Watch } from './watch.js';
 
 export class Supervisor implements SupervisorControl {
-  readonly #init: SupervisorInit;
   readonly #board: Board;
   readonly #children = new Map<string, Child>();
   /** Children that are on their way out but not gone yet, by slot. */
@@ -39,7 +38,6 @@ export class Supervisor implements SupervisorControl {
   #closing: Promise<CloseReport> | undefined;
 
   constructor(init: SupervisorInit, threadEntry: URL) {
-    this.#init = init;
     this.#board = Board.attach(init.board);
     const { options, clientInfo, runDir, logDir, transferBytes } = init;
     const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
@@ -71,7 +69,10 @@ export class Supervisor implements SupervisorControl {
     this.#watch = new Watch(this.#board, options, () => this.#children.values());
     this.#addAgent(init.notices);
     if (left.length > 0) {
-      this.#tell({ type: 'warning', message: `ended ${left.length} process groups that a killed host left behind: ${left.join(', ')}` });
+      this.#tell({
+        type: 'warning',
+        message: `ended ${left.length} process groups that a killed host left behind: ${left.join(', ')}`,
+      });
     }
     setInterval(() => this.#board.beatSupervisor(), options.heartbeatMs);
   }
@@ -138,8 +139,17 @@ export class Supervisor implements SupervisorControl {
     return { ok: null };
   }
 
+  /** A bug in this thread, told while it still can be; the exit that follows is what the agent acts on. */
+  crashed(error: Error): void {
+    this.#tell({
+      type: 'warning',
+      message: `the supervisor thread crashed: ${error.stack ?? error.message}`,
+    });
+  }
+
   shutdown(deadlineMs: number): Promise<Answer<CloseReport>> {
-    this.#closing ??= this.#shutdown(deadlineMs);
+    if (this.#closing === undefined) this.#closing = this.#shutdown(deadlineMs);
+    else setTimeout(() => this.#killAll(), deadlineMs);
     const closing = this.#closing;
     return answer(() => closing);
   }
@@ -154,7 +164,7 @@ export class Supervisor implements SupervisorControl {
       timer = setTimeout(() => resolve('late'), deadlineMs);
     });
     if ((await Promise.race([all, late])) === 'late') {
-      for (const child of children) child.killNow();
+      this.#killAll();
       // SIGKILL cannot be refused; what the kernel still needs is a moment to deliver it.
       await Promise.race([all, new Promise((resolve) => setTimeout(resolve, 500))]);
     }
@@ -167,6 +177,10 @@ export class Supervisor implements SupervisorControl {
       lostThreads: children.reduce((sum, child) => sum + child.lostThreads, 0),
       tookMs: now() - startedAt,
     };
+  }
+
+  #killAll(): void {
+    for (const child of [...this.#children.values(), ...this.#leaving]) child.killNow();
   }
 
   #child(name: string): Child {

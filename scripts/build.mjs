@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+/** Builds all packages: types and modules by `tsc -b`, then one bundled file per thread entry. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { buildHash, markBuilt } from './stamp.mjs';
+import { root, runNode, runTool } from './tool.mjs';
+
+/** @returns {boolean} whether everything was built */
+export function build() {
+  const hash = buildHash();
+  const built =
+    runTool('typescript', 'tsc', ['-b']) && runNode(['build.mjs'], join(root, 'packages/workers'));
+  if (built) markBuilt(hash);
+  return built;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url) && !build()) {
+  console.error('The build failed; the messages above say where.');
+  process.exitCode = 1;
+}
