@@ -5,11 +5,10 @@ import type {
   CallOptions,
   CatalogTool,
   ReadyReport,
-  RuntimeApi,
   RuntimeStatus,
-  ServerView,
   ToolResult,
 } from '../../packages/runtime/src/api.js';
+import type { BatchRuntime, BatchServer } from '../../packages/runtime/src/batch/options.js';
 
 export interface FakeCall {
   server: string;
@@ -21,10 +20,8 @@ export interface FakeCall {
 /** Text of the `result`, or an error. */
 export type FakeTool = (call: FakeCall) => Promise<string> | string;
 
-export class FakeServer implements ServerView {
+export class FakeServer implements BatchServer {
   readonly name: string;
-  readonly generation = 1;
-  readonly instructions = undefined;
   state: ServerState;
   reason: Reason | undefined;
   tools: CatalogTool[];
@@ -82,14 +79,6 @@ export class FakeServer implements ServerView {
     this.reason = reason ?? this.reason;
     this.#runtime.emit('state', { server: this.name, state, generation: 1 });
   }
-
-  async stop(): Promise<void> {
-    this.become('stopped');
-  }
-
-  async restart(): Promise<void> {
-    this.become('ready');
-  }
 }
 
 const resting: ReadonlySet<ServerState> = new Set([
@@ -100,9 +89,8 @@ const resting: ReadonlySet<ServerState> = new Set([
   'disabled',
 ]);
 
-export class FakeRuntime extends EventEmitter implements RuntimeApi {
+export class FakeRuntime extends EventEmitter implements BatchRuntime {
   readonly #servers = new Map<string, FakeServer>();
-  closed = false;
 
   add(name: string, run: FakeTool, state: ServerState = 'ready'): FakeServer {
     const server = new FakeServer(this, name, state, run);
@@ -140,10 +128,6 @@ export class FakeRuntime extends EventEmitter implements RuntimeApi {
     return [...this.#servers.values()].filter(({ state }) => state === 'ready').flatMap(({ tools }) => tools);
   }
 
-  async callTool(): Promise<ToolResult> {
-    throw new Error('the batch calls through the server');
-  }
-
   server(name: string): FakeServer {
     const server = this.#servers.get(name);
     if (server === undefined) throw new BulkheadError('UNKNOWN_SERVER', `no server "${name}"`);
@@ -156,15 +140,6 @@ export class FakeRuntime extends EventEmitter implements RuntimeApi {
 
   async status(): Promise<RuntimeStatus> {
     return { servers: [], problems: [] };
-  }
-
-  async close(): Promise<{ servers: []; lostThreads: number; tookMs: number }> {
-    this.closed = true;
-    return { servers: [], lostThreads: 0, tookMs: 0 };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 }
 

@@ -50,9 +50,7 @@ export class RawHost {
 
   /** Lines that are JSON-RPC messages. */
   get messages(): RawMessage[] {
-    return this.lines
-      .filter((line) => line.startsWith('{"jsonrpc"'))
-      .map((line) => JSON.parse(line) as RawMessage);
+    return this.lines.flatMap((line) => parseMessage(line) ?? []);
   }
 
   write(text: string): void {
@@ -106,5 +104,15 @@ export class RawHost {
     this.#child.kill('SIGKILL');
     await this.exited;
     for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) stream.destroy();
+  }
+}
+
+function parseMessage(line: string): RawMessage | undefined {
+  if (!line.startsWith('{')) return undefined;
+  try {
+    const value = JSON.parse(line) as RawMessage;
+    return value.jsonrpc === '2.0' ? value : undefined;
+  } catch {
+    return undefined;
   }
 }

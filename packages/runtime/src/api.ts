@@ -101,6 +101,45 @@ export interface ServerView {
   start(): Promise<void>;
   stop(): Promise<void>;
   restart(): Promise<void>;
+  /** Undoes `disable()` or `disabled: true`; the server starts unless it is lazy. */
+  enable(): Promise<void>;
+  /** Stops the server and keeps it down whatever asks for it, until `enable()`. */
+  disable(): Promise<void>;
+  /**
+   * Takes no new calls (`DRAINING`), lets those in flight end for at most `timeoutMs` (default 30 000), then stops.
+   * What is still in flight then ends as `OUTCOME_UNKNOWN`.
+   */
+  drain(options?: { timeoutMs?: number }): Promise<void>;
+}
+
+/** One call of {@link RuntimeApi.callMany}: by full name, or by server and raw tool name. */
+export type ManyCall = { args?: Record<string, unknown> | RawArguments; options?: CallOptions } & (
+  | { fullName: string }
+  | { server: string; tool: string }
+);
+
+/** How one of many calls ended, in order of completion. `index` counts the calls as they were pulled, from 0. */
+export type ManyOutcome =
+  | { index: number; call: ManyCall; result: ToolResult }
+  | { index: number; call: ManyCall; error: BulkheadError };
+
+export interface ReconfigureReport {
+  added: string[];
+  /** Restarted with their new entry. */
+  changed: string[];
+  removed: string[];
+  /** Findings about the new entries, as sentences. */
+  problems: string[];
+}
+
+/** A result cut to a budget. */
+export interface ShapedResult {
+  text: string;
+  /** Bytes of the whole text. */
+  bytes: number;
+  truncated: boolean;
+  /** Where the whole text lies, when it was cut. */
+  file?: string;
 }
 
 export interface ServerStats {
@@ -146,6 +185,33 @@ export interface RuntimeApi extends AsyncDisposable {
     args?: Record<string, unknown> | RawArguments,
     options?: CallOptions,
   ): Promise<ToolResult>;
+  /**
+   * Makes many calls, pulling the next one only when there is room, and gives each outcome as it comes. Never throws
+   * for a call. Leaving the loop cancels what is in flight.
+   * @param options `concurrency`: calls in flight, 1 or more, default 64.
+   */
+  callMany(
+    calls: Iterable<ManyCall> | AsyncIterable<ManyCall>,
+    options?: { concurrency?: number },
+  ): AsyncGenerator<ManyOutcome>;
+  /**
+   * Cuts a result's text to a budget, off this thread: head and tail stay, the whole text goes to a file that the cut
+   * names. For results that a model will read.
+   * @param options `maxBytes` of UTF-8, default 100 000, at least 1 000; `directory` for the file, default a private one.
+   */
+  shape(
+    result: ToolResult,
+    options?: { maxBytes?: number; directory?: string; signal?: AbortSignal },
+  ): Promise<ShapedResult>;
+  /**
+   * Takes a new set of servers and changes only what differs: added ones start, removed ones stop, changed ones are
+   * replaced, the others are not touched. Calls of it run one after the other.
+   */
+  reconfigure(
+    next: { servers: Record<string, ServerEntryInput> } | { config: LoadedConfig },
+  ): Promise<ReconfigureReport>;
+  /** Drains every server (see {@link ServerView.drain}); the runtime stays open. */
+  drain(options?: { timeoutMs?: number }): Promise<void>;
   /** @throws {BulkheadError} `UNKNOWN_SERVER`. */
   server(name: string): ServerView;
   servers(): readonly ServerView[];

@@ -17,8 +17,11 @@ export class Catalog {
     this.#rebuild();
   }
 
-  delete(server: string): void {
-    if (this.#byServer.delete(server)) this.#rebuild();
+  /** Whether the server had a list. */
+  delete(server: string): boolean {
+    const had = this.#byServer.delete(server);
+    if (had) this.#rebuild();
+    return had;
   }
 
   /** Sorted by server, then by raw tool name (code units): the same inputs give the same bytes. */

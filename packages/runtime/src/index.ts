@@ -8,7 +8,13 @@ export {
   supervisorDefaults,
 } from '@bulkhead/workers';
 export * from './api.js';
-export { type BatchOptions, type BatchProgress, type BatchSummary, batchDefaults, type ServerSummary } from './batch/options.js';
+export {
+  type BatchOptions,
+  type BatchProgress,
+  type BatchSummary,
+  batchDefaults,
+  type ServerSummary,
+} from './batch/options.js';
 export { runBatch } from './batch/run.js';
 export { rawArguments } from './call.js';
 export { parseDuration } from './config/duration.js';

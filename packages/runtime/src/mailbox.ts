@@ -25,7 +25,7 @@ interface Place<T> {
 }
 
 export class Mailbox<T> {
-  readonly #options: MailboxOptions;
+  #options: MailboxOptions;
   readonly #places = new Map<T, Place<T>>();
   #head: Place<T> | undefined;
   #tail: Place<T> | undefined;
@@ -119,6 +119,11 @@ export class Mailbox<T> {
   lostInFlight(): void {
     this.#inFlight = 0;
     this.#relax();
+  }
+
+  /** New limits of the queue; what waits already stays. */
+  setLimits(queueMax: number, queueMaxBytes: number): void {
+    this.#options = { ...this.#options, queueMax, queueMaxBytes };
   }
 
   /** A smaller window takes effect as items end; after a larger one call {@link next}. */

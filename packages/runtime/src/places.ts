@@ -18,6 +18,11 @@ export function stateDir(): string {
   );
 }
 
+/** Where catalogs of earlier runs lie. */
+export function cacheDir(): string {
+  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'bulkhead', 'catalogs');
+}
+
 /** `<project>/.bulkhead/logs` for a project, else below the state home. Created 0700, kept out of git. */
 export function makeLogDir(wanted: string | undefined, projectDir: string | undefined): string {
   const directory =

@@ -18,21 +18,28 @@ import {
 import type {
   CallOptions,
   CatalogTool,
+  ManyCall,
+  ManyOutcome,
   RawArguments,
   ReadyReport,
+  ReconfigureReport,
   RuntimeApi,
   RuntimeEvents,
   RuntimeOptions,
   RuntimeStatus,
+  ServerEntryInput,
   ServerView,
+  ShapedResult,
   ToolResult,
 } from './api.js';
 import { argumentsText, PendingCall } from './call.js';
+import { callMany } from './call-many.js';
 import { Catalog } from './catalog.js';
 import { resolveServers } from './config/load.js';
 import { formatProblem, type LoadedConfig } from './config/types.js';
 import { type Limits, limitsFrom } from './limits.js';
-import { makeLogDir, makeRunDir, stateDir } from './places.js';
+import { cacheDir, makeLogDir, makeRunDir, stateDir } from './places.js';
+import { CpuPool } from './pool.js';
 import { type RefContext, ServerRef } from './server-ref.js';
 import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
 
@@ -55,7 +62,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 export class Runtime implements RuntimeApi {
-  readonly #config: LoadedConfig;
+  #config: LoadedConfig;
+  #reconfiguring: Promise<unknown> = Promise.resolve();
+  readonly #pool = new CpuPool();
   readonly #limits: Limits;
   readonly #board: Board;
   readonly #init: LinkInit;
@@ -90,6 +99,7 @@ export class Runtime implements RuntimeApi {
       clientInfo: options.clientInfo ?? { name: 'bulkhead', version: '0.1.0' },
       runDir: makeRunDir(),
       stateDir: stateDir(),
+      cacheDir: cacheDir(),
       logDir: makeLogDir(options.logDir, options.config?.projectDir),
       transferBytes,
     };
@@ -165,6 +175,32 @@ export class Runtime implements RuntimeApi {
     const tool = this.#catalog.byFullName(fullName);
     if (tool === undefined) return Promise.reject(this.#unknownTool(fullName));
     return this.#call(this.#ref(tool.server), tool.name, args, options);
+  }
+
+  callMany(
+    calls: Iterable<ManyCall> | AsyncIterable<ManyCall>,
+    options: { concurrency?: number } = {},
+  ): AsyncGenerator<ManyOutcome> {
+    return callMany(this, calls, options.concurrency ?? 64);
+  }
+
+  shape(
+    result: ToolResult,
+    options: { maxBytes?: number; directory?: string; signal?: AbortSignal } = {},
+  ): Promise<ShapedResult> {
+    return this.#pool.shape(result, { directory: this.#init.runDir, ...options });
+  }
+
+  reconfigure(
+    next: { servers: Record<string, ServerEntryInput> } | { config: LoadedConfig },
+  ): Promise<ReconfigureReport> {
+    const turn = this.#reconfiguring.then(() => this.#reconfigure(next));
+    this.#reconfiguring = turn.catch(() => {});
+    return turn;
+  }
+
+  async drain(options: { timeoutMs?: number } = {}): Promise<void> {
+    await Promise.all([...this.#refs.values()].map((ref) => this.#drain(ref, options.timeoutMs)));
   }
 
   server(name: string): ServerView {
@@ -262,12 +298,40 @@ export class Runtime implements RuntimeApi {
       start: async () => void (await this.#control('start', [ref.name])),
       stop: async () => void (await this.#control('stop', [ref.name], this.#ladderMs())),
       restart: async () => void (await this.#control('restart', [ref.name])),
+      enable: async () => void (await this.#control('enable', [ref.name])),
+      disable: async () => void (await this.#control('disable', [ref.name])),
+      drain: (options) => this.#drain(ref, options?.timeoutMs),
     };
   }
 
   #adopt(name: string, spec: ServerSpec): void {
+    const lazy = spec.lifecycle === 'lazy' || spec.idleStopMs > 0;
     this.#specs.set(name, spec);
-    this.#refs.set(name, new ServerRef(name, spec.options, spec.lifecycle === 'lazy', this.#refContext));
+    const ref = this.#refs.get(name);
+    if (ref === undefined) this.#refs.set(name, new ServerRef(name, spec.options, lazy, this.#refContext));
+    else ref.adopt(spec.options, lazy);
+  }
+
+  async #reconfigure(
+    next: { servers: Record<string, ServerEntryInput> } | { config: LoadedConfig },
+  ): Promise<ReconfigureReport> {
+    const config = 'config' in next ? next.config : await resolveServers(next.servers, {});
+    const names = new Set(config.servers.map(({ name }) => name));
+    for (const [name, ref] of this.#refs) {
+      if (names.has(name)) continue;
+      ref.abandon('CLOSED', 'its server was removed from the configuration');
+      this.#refs.delete(name);
+      this.#specs.delete(name);
+      if (this.#catalog.delete(name)) this.#events.emit('tools', { server: name, revision: 0, count: 0 });
+    }
+    this.#config = config;
+    for (const { name, spec } of config.servers) this.#adopt(name, spec);
+    const diff = await this.#control('configure', [[...this.#specs.values()]]);
+    return { ...diff, problems: config.problems.map(formatProblem) };
+  }
+
+  async #drain(ref: ServerRef, timeoutMs = this.#limits.drainTimeoutMs): Promise<void> {
+    await this.#control('drain', [ref.name, timeoutMs], timeoutMs + this.#ladderMs());
   }
 
   #ref(name: string): ServerRef {
@@ -428,7 +492,7 @@ export class Runtime implements RuntimeApi {
       };
       if (pids.length > 0) report.servers[0]?.pids.push(...pids.map((pid) => ({ pid, gone: false })));
     }
-    await this.#link.end();
+    await Promise.all([this.#link.end(), this.#pool.close()]);
     clearInterval(this.#sweep);
     process.off('exit', this.#onExit);
     rmSync(this.#init.runDir, { recursive: true, force: true });

@@ -54,6 +54,7 @@ export class ServerRef {
   readonly name: string;
   readonly #context: RefContext;
   options: ServerOptions;
+  /** Started by its first call. */
   lazy: boolean;
   state: ServerState = 'stopped';
   reason: Reason | undefined;
@@ -127,7 +128,10 @@ export class ServerRef {
   /** Why a new call cannot even wait, if so. Wakes a lazy server. */
   #refusal(call: PendingCall): BulkheadError | undefined {
     if (this.state !== 'backoff' && mayBecomeReady(this.state)) return undefined;
-    if (this.state === 'stopped' && this.lazy) {
+    if (this.state === 'draining')
+      return call.error('DRAINING', 'the server takes no new calls: it is being drained');
+    // Asleep, not stopped by hand: the call itself is the reason to start.
+    if (this.state === 'stopped' && this.lazy && this.reason?.kind !== 'user') {
       this.#context.wake(this.name);
       return undefined;
     }
@@ -399,6 +403,14 @@ export class ServerRef {
     this.#link?.port.close();
     this.#link = undefined;
     this.state = 'stopped';
+  }
+
+  /** Takes a changed entry: its numbers hold from the next call on. */
+  adopt(options: ServerOptions, lazy: boolean): void {
+    this.options = options;
+    this.lazy = lazy;
+    this.#mailbox.setLimits(options.queueMax, options.queueMaxBytes);
+    if (this.state === 'ready') this.#mailbox.setWindow(options.window);
   }
 
   /** A new supervisor takes over: calls may wait for it as for any start. */

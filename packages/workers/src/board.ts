@@ -19,6 +19,8 @@ export const field = {
   inFlight: 5,
   /** Lines of stdout that were not protocol, counted over the server's life. */
   skipped: 6,
+  /** Calls that arrived at the server thread, counted: shows use between two looks at `inFlight`. */
+  calls: 7,
 } as const;
 export type BoardField = keyof typeof field;
 

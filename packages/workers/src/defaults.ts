@@ -67,6 +67,8 @@ export const runtimeDefaults = {
   sweepMs: 100,
   /** Slack of the backstop behind the server thread's own deadline. */
   backstopSlackMs: 1_000,
+  /** How long `drain()` waits for calls in flight and waiting. */
+  drainTimeoutMs: 30_000,
   /** `close()` gives up after this long and says what is left. */
   closeDeadlineMs: 10_000,
   /** Servers one runtime can hold (slots on the shared board). */

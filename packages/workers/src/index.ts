@@ -6,6 +6,7 @@ export * from './defaults.js';
 export * from './errors.js';
 export * from './json-span.js';
 export * from './outcomes.js';
+export type { ShapeAnswer, ShapeTask } from './pool/tasks.js';
 export * from './protocol.js';
 export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.js';
 
@@ -13,4 +14,5 @@ export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.
 export const entries = {
   supervisor: new URL('./threads/supervisor.js', import.meta.url),
   server: new URL('./threads/server.js', import.meta.url),
+  pool: new URL('./threads/pool.js', import.meta.url),
 } as const;

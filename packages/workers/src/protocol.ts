@@ -137,6 +137,8 @@ export interface SupervisorInit {
   logDir: string;
   /** Directory of run files, shared by all runtimes of this user. */
   stateDir: string;
+  /** Directory of cached catalogs. */
+  cacheDir: string;
   notices: MessagePort;
   control: MessagePort;
   transferBytes: number;
@@ -165,6 +167,8 @@ export interface SupervisorControl {
   restart(name: string): Promise<Answer<null>>;
   enable(name: string): Promise<Answer<null>>;
   disable(name: string): Promise<Answer<null>>;
+  /** No new calls; waits for those in flight, at most `timeoutMs`, then stops. */
+  drain(name: string, timeoutMs: number): Promise<Answer<ServerExit>>;
   status(): Answer<ServerStatus[]>;
   /** A further set of data ports and notices for another agent thread. */
   attach(notices: MessagePort): Answer<null>;
@@ -192,7 +196,6 @@ export type SupervisorNotice =
       type: 'catalog';
       server: string;
       revision: number;
-      hash: string;
       catalog: ServerCatalog;
       cached: boolean;
     }

@@ -1,7 +1,7 @@
 /** What a batch takes, what it reports while it runs, and its default numbers. */
 import type { Writable } from 'node:stream';
 import type { ErrorCode, Outcome } from '@bulkhead/workers';
-import type { RuntimeApi } from '../api.js';
+import type { RuntimeApi, RuntimeEvents, ServerView } from '../api.js';
 
 /** Default numbers of a batch; durations in ms, sizes in bytes. */
 export const batchDefaults = {
@@ -23,8 +23,18 @@ export const batchDefaults = {
   maxStarts: 3,
 } as const;
 
+/** What a batch needs of a server. */
+export type BatchServer = Pick<ServerView, 'name' | 'state' | 'reason' | 'start' | 'callTool'>;
+
+/** What a batch needs of a runtime. */
+export interface BatchRuntime extends Pick<RuntimeApi, 'ready' | 'tools' | 'status'> {
+  servers(): readonly BatchServer[];
+  on<K extends 'state' | 'tools'>(event: K, listener: (...args: RuntimeEvents[K]) => void): unknown;
+  off<K extends 'state' | 'tools'>(event: K, listener: (...args: RuntimeEvents[K]) => void): unknown;
+}
+
 export interface BatchOptions {
-  runtime: RuntimeApi;
+  runtime: BatchRuntime;
   /** JSON Lines as bytes in pieces of any size; see docs/batch.md. */
   input: AsyncIterable<Uint8Array>;
   /** Takes one line of JSON per input line. It is flushed, but not ended. */

@@ -3,7 +3,7 @@
  * the reason why there is no server for it.
  */
 import { BulkheadError, type ErrorCode, serverDefaults } from '@bulkhead/workers';
-import type { RuntimeApi, ServerView } from '../api.js';
+import type { BatchRuntime, BatchServer } from './options.js';
 import type { BatchCall } from './record.js';
 import type { LineHead } from './reply.js';
 import { Scheduler } from './schedule.js';
@@ -22,7 +22,7 @@ export interface Item {
 }
 
 export interface RouterOptions {
-  runtime: RuntimeApi;
+  runtime: BatchRuntime;
   slots: number;
   connectTimeoutMs: number | undefined;
   windows: ReadonlyMap<string, number>;
@@ -96,7 +96,7 @@ export class Router {
   }
 
   /** The next line to start, counted as in flight from now on; with `onlySeq` that line or none. */
-  next(onlySeq?: number): { item: Item; view: ServerView } | undefined {
+  next(onlySeq?: number): { item: Item; view: BatchServer } | undefined {
     const item =
       onlySeq === undefined ? this.#scheduler.next() : this.#scheduler.nextIf(({ seq }) => seq === onlySeq);
     if (item === undefined) return undefined;

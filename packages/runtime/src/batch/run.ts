@@ -4,11 +4,17 @@
  */
 import { setMaxListeners } from 'node:events';
 import { BulkheadError, encodeError, type Outcome } from '@bulkhead/workers';
-import type { CallOptions, ServerView, ToolResult } from '../api.js';
+import type { CallOptions, ToolResult } from '../api.js';
 import { trustedRawArguments } from '../call.js';
 import { InputReader } from './input.js';
 import type { InputLine } from './lines.js';
-import { type BatchOptions, type BatchProgress, type BatchSummary, batchDefaults } from './options.js';
+import {
+  type BatchOptions,
+  type BatchProgress,
+  type BatchServer,
+  type BatchSummary,
+  batchDefaults,
+} from './options.js';
 import { type BadLine, bad, parseRecord } from './record.js';
 import { attemptsOf, errorLine, type LineHead, resultLine } from './reply.js';
 import { type Item, Router } from './router.js';
@@ -152,7 +158,7 @@ class BatchRun {
     if (this.#inputEnded && nothingLeft && this.#router.inFlight === 0) this.#end();
   }
 
-  #start(item: Item, view: ServerView): void {
+  #start(item: Item, view: BatchServer): void {
     const startedAt = performance.now();
     item.starts++;
     const options: CallOptions = { signal: this.#abort.signal, idempotent: item.call.idempotent };

@@ -4,11 +4,12 @@
  * too long. A server that comes back is open again.
  */
 import type { BulkheadError, ErrorCode, Reason, ServerState } from '@bulkhead/workers';
-import type { RuntimeApi, RuntimeEvents, ServerView } from '../api.js';
+import type { RuntimeEvents } from '../api.js';
+import type { BatchRuntime, BatchServer } from './options.js';
 
 export type Standing =
   | { is: 'waiting' }
-  | { is: 'open'; view: ServerView }
+  | { is: 'open'; view: BatchServer }
   | { is: 'shut'; code: ErrorCode; message: string };
 
 /** Where a full name leads: to a tool, nowhere, or not known before a server is ready. */
@@ -18,7 +19,7 @@ export type Found =
   | { is: 'nothing'; code: ErrorCode; message: string; server?: string };
 
 export interface DeskOptions {
-  runtime: RuntimeApi;
+  runtime: BatchRuntime;
   connectTimeoutMs: number | undefined;
   unavailable: ReadonlyMap<string, { code: ErrorCode; message: string }>;
   /** The standing of a server has changed, or its list of tools. */
@@ -98,7 +99,7 @@ export class ServerDesk {
     return refusal ?? { is: 'nothing', code: 'UNKNOWN_TOOL', message };
   }
 
-  async #connect(server: string, view: ServerView): Promise<void> {
+  async #connect(server: string, view: BatchServer): Promise<void> {
     if (this.#connecting.has(server)) return;
     this.#connecting.add(server);
     const { runtime, connectTimeoutMs } = this.#options;
@@ -129,7 +130,7 @@ export class ServerDesk {
     this.#change(server, shut(server, failed?.state ?? view.state, reason, waitedMs, text));
   }
 
-  #opened(server: string, view: ServerView): Standing {
+  #opened(server: string, view: BatchServer): Standing {
     const open: Standing = { is: 'open', view };
     this.#standings.set(server, open);
     this.#names = undefined;
@@ -137,7 +138,7 @@ export class ServerDesk {
     return open;
   }
 
-  #hold(server: string, view: ServerView): void {
+  #hold(server: string, view: BatchServer): void {
     this.#change(server, WAITING);
     void this.#connect(server, view);
   }
@@ -164,7 +165,7 @@ export class ServerDesk {
     if (standing !== undefined) this.#options.onChange(server, standing);
   };
 
-  #view(server: string): ServerView | undefined {
+  #view(server: string): BatchServer | undefined {
     return this.#options.runtime.servers().find(({ name }) => name === server);
   }
 

@@ -110,6 +110,7 @@ export class Lane implements LaneSink {
       return;
     }
     const arrivedAt = now();
+    let arrived = 0;
     for (let i = 1; i + CALL_STRIDE <= request.length; i += CALL_STRIDE) {
       const call: LaneCall = {
         port,
@@ -125,8 +126,10 @@ export class Lane implements LaneSink {
         progress: -1,
       };
       this.#waiting.push(call);
+      arrived++;
       this.#arm(Math.min(call.idleAt, call.hardAt));
     }
+    this.#options.board.add(this.#options.slot, 'calls', arrived);
     this.#pump();
     this.#publish();
   }

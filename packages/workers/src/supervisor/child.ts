@@ -21,6 +21,7 @@ import {
   serverStates,
 } from '../protocol.js';
 import { describeEnd } from '../server/describe-end.js';
+import type { CatalogCache } from './catalog-cache.js';
 import type { StartGate } from './gate.js';
 import { ServerProcess } from './process.js';
 import { becameReady, failed, initial, type RestartState, released } from './restart.js';
@@ -44,6 +45,7 @@ export interface ChildContext {
   connectAgents: (child: Child, add: (port: MessagePort, sent: SharedArrayBuffer) => void) => void;
   /** Records a process group beyond this process's own life: guard and run file. */
   groups: { add: (pgid: number) => void; remove: (pgid: number) => void };
+  catalogs: CatalogCache;
   random: () => number;
 }
 
@@ -52,6 +54,8 @@ type End =
   | { by: 'command' }
   | { by: 'failure'; reason: Reason; threadHealthy: boolean; beforeHandshake: boolean; errno?: string };
 
+/** How often a draining server is looked at. */
+const DRAIN_LOOK_MS = 20;
 /** How long a broken connection may wait for the exit that explains it. */
 const EXIT_GRACE_MS = 500;
 
@@ -66,6 +70,7 @@ export class Child {
   #since = now();
   #reason: Reason | undefined;
   #wanted: 'up' | 'down' = 'up';
+  #stopReason: Reason | undefined;
   #restartAsked = false;
   #removed = false;
   #generation = 0;
@@ -78,6 +83,7 @@ export class Child {
   #process: ServerProcess | undefined;
   #pids = new Map<number, boolean>();
   #catalog: ServerCatalog | undefined;
+  #catalogIsCached = false;
   #revision = 0;
   #warnings: string[] = [];
   #wake: () => void = () => {};
@@ -93,6 +99,7 @@ export class Child {
     this.#context = context;
     this.#log = new StderrLog(context.logDir, `${fileNameOf(spec.name)}.log`, spec.options.logMaxBytes);
     if (spec.lifecycle === 'lazy') this.#wanted = 'down';
+    if (sleeps(spec)) this.#rememberCatalog();
     this.#rearm();
     this.done = this.#live();
   }
@@ -123,15 +130,33 @@ export class Child {
     const waiting = this.#state === 'quarantined' || this.#state === 'backoff';
     if (this.#wanted === 'up' && !waiting) return;
     this.#wanted = 'up';
+    this.#stopReason = undefined;
     this.#restart = released(this.#restart);
     this.#wake();
   }
 
-  async stop(): Promise<ServerExit> {
+  /** `idle` stops may be undone by the next call, stops by hand may not. */
+  async stop(kind: 'user' | 'idle' = 'user'): Promise<ServerExit> {
     this.#wanted = 'down';
+    this.#stopReason =
+      kind === 'user' ? { kind, message: 'stopped by hand' } : { kind, message: 'stopped after idleness' };
     this.#wake();
     await this.#until(() => this.#resting());
     return this.exitReport();
+  }
+
+  /** Takes no new calls, lets those in flight end (at most `timeoutMs`), then stops. */
+  async drain(timeoutMs: number): Promise<ServerExit> {
+    if (this.#state === 'ready') {
+      this.#move('draining');
+      const until = now() + timeoutMs;
+      const draining = () => this.state === 'draining' && now() < until;
+      // The board is the only place where every agent's calls are counted; it has no event.
+      while (draining() && this.#context.board.get(this.slot, 'inFlight') > 0) {
+        await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+      }
+    }
+    return this.stop();
   }
 
   /** A fresh generation: thread and process both. Also releases from quarantine. */
@@ -144,9 +169,10 @@ export class Child {
 
   /** Takes a changed spec; the running generation is replaced. */
   reconfigure(spec: ServerSpec): void {
+    const asleep = this.#wanted === 'down' && spec.lifecycle === 'lazy';
     this.#spec = spec;
-    if (spec.lifecycle === 'eager') this.#wanted = 'up';
-    this.restart();
+    if (!asleep) this.restart();
+    else this.#wake();
   }
 
   setDisabled(disabled: boolean): void {
@@ -255,7 +281,11 @@ export class Child {
     }
     const held = this.#spec.held;
     if (held !== undefined) return { state: held.state, reason: { kind: held.state, message: held.reason } };
-    if (this.#wanted === 'down') return { state: 'stopped' };
+    if (this.#wanted === 'down') {
+      return this.#stopReason === undefined
+        ? { state: 'stopped' }
+        : { state: 'stopped', reason: this.#stopReason };
+    }
     return undefined;
   }
 
@@ -555,12 +585,29 @@ export class Child {
 
   #publishCatalog(catalog: ServerCatalog): void {
     this.#catalog = catalog;
+    this.#catalogIsCached = false;
     this.#revision++;
+    this.#context.tell(this.#catalogNotice(catalog));
+    if (sleeps(this.#spec)) this.#context.catalogs.write(this.#spec.fingerprint, catalog);
+  }
+
+  /** The list of an earlier run, for a server that may not be started before its first call. */
+  #rememberCatalog(): void {
+    const catalog = this.#context.catalogs.read(this.#spec.fingerprint);
+    if (catalog === undefined) return;
+    this.#catalog = catalog;
+    this.#catalogIsCached = true;
     this.#context.tell(this.#catalogNotice(catalog));
   }
 
   #catalogNotice(catalog: ServerCatalog): SupervisorNotice {
-    return { type: 'catalog', server: this.name, revision: this.#revision, hash: '', catalog, cached: false };
+    return {
+      type: 'catalog',
+      server: this.name,
+      revision: this.#revision,
+      catalog,
+      cached: this.#catalogIsCached,
+    };
   }
 
   #stateNotice(): SupervisorNotice {
@@ -612,6 +659,11 @@ function wait(ms: number, signal: AbortSignal): Promise<undefined> {
     const timer = setTimeout(() => resolve(undefined), Math.min(Math.max(0, ms), MAX_TIMER_MS));
     signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   });
+}
+
+/** Whether the server may be down although it is wanted: its tools must be known all the same. */
+function sleeps(spec: ServerSpec): boolean {
+  return spec.lifecycle === 'lazy' || spec.idleStopMs > 0;
 }
 
 /** Server names are foreign: what is not plain becomes `_`, so that a log file never leaves its directory. */

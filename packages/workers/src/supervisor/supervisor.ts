@@ -19,6 +19,7 @@ import type {
   SupervisorInit,
   SupervisorNotice,
 } from '../protocol.js';
+import { CatalogCache } from './catalog-cache.js';
 import { Child, type ChildContext } from './child.js';
 import { StartGate } from './gate.js';
 import { Guard } from './guard.js';
@@ -64,6 +65,7 @@ export class Supervisor implements SupervisorControl {
           this.#runFile.remove(pgid);
         },
       },
+      catalogs: new CatalogCache(init.cacheDir),
       random: Math.random,
     };
     this.#watch = new Watch(this.#board, options, () => this.#children.values());
@@ -97,7 +99,7 @@ export class Supervisor implements SupervisorControl {
         }
         diff.added.push(name);
         this.#children.set(name, new Child(spec, slot, this.#context));
-      } else if (child.spec.fingerprint !== spec.fingerprint) {
+      } else if (differs(child.spec, spec)) {
         diff.changed.push(name);
         child.reconfigure(spec);
       }
@@ -123,6 +125,10 @@ export class Supervisor implements SupervisorControl {
 
   disable(name: string): Promise<Answer<null>> {
     return this.#with(name, (child) => child.setDisabled(true));
+  }
+
+  drain(name: string, timeoutMs: number): Promise<Answer<ServerExit>> {
+    return answer(() => this.#child(name).drain(timeoutMs));
   }
 
   status(): Answer<ServerStatus[]> {
@@ -249,4 +255,9 @@ export class Supervisor implements SupervisorControl {
     };
     agent.postMessage(notice, [port1]);
   }
+}
+
+/** The fingerprint covers what runs; whether it may run at all is told beside it. */
+function differs(before: ServerSpec, after: ServerSpec): boolean {
+  return before.fingerprint !== after.fingerprint || before.held?.reason !== after.held?.reason;
 }

@@ -9,6 +9,8 @@ export class Watch {
   readonly #board: Board;
   readonly #options: SupervisorOptions;
   readonly #children: () => Iterable<Child>;
+  /** When each child was last seen in use. */
+  readonly #used = new Map<Child, { at: number; calls: number }>();
   readonly #states = new Map<Child, { generation: number; state: WatchState }>();
   readonly #interval: NodeJS.Timeout;
 
@@ -27,11 +29,29 @@ export class Watch {
     const at = now();
     const seen = new Set<Child>();
     for (const child of this.#children()) {
+      this.#stopIfIdle(child, at);
       if (child.thread === undefined || child.thread.gone) continue;
       seen.add(child);
       this.#look(child, at);
     }
     for (const child of this.#states.keys()) if (!seen.has(child)) this.#states.delete(child);
+    for (const child of this.#used.keys()) if (!seen.has(child)) this.#used.delete(child);
+  }
+
+  /** `idleStopMs` counts from the last call or the last start; pings and logs are not use. */
+  #stopIfIdle(child: Child, at: number): void {
+    const { idleStopMs } = child.spec;
+    if (idleStopMs <= 0 || child.state !== 'ready') {
+      this.#used.delete(child);
+      return;
+    }
+    const calls = this.#board.get(child.slot, 'calls');
+    const used = this.#used.get(child);
+    if (used === undefined || used.calls !== calls || this.#board.get(child.slot, 'inFlight') > 0) {
+      this.#used.set(child, { at, calls });
+    } else if (at - used.at >= idleStopMs) {
+      void child.stop('idle');
+    }
   }
 
   #look(child: Child, at: number): void {
