@@ -5,7 +5,11 @@ const here = new URL('.', import.meta.url).pathname;
 
 await build({
   absWorkingDir: here,
-  entryPoints: { supervisor: 'src/supervisor/main.ts', server: 'src/server/main.ts', pool: 'src/pool/tasks.ts' },
+  entryPoints: {
+    supervisor: 'src/supervisor/main.ts',
+    server: 'src/server/main.ts',
+    pool: 'src/pool/tasks.ts',
+  },
   outdir: 'dist/threads',
   bundle: true,
   splitting: true,

@@ -1,0 +1,149 @@
+/**
+ * What is watched while a run lasts: states of the servers, zombies, the supervisor threads and the agent's loop; and
+ * what must hold at its end. A process whose parent thread died with the supervisor cannot be reaped by anybody before
+ * the host exits: such zombies are counted, all others are violations.
+ */
+import diagnostics from 'node:diagnostics_channel';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as wait } from 'node:timers/promises';
+import { RUN_VARIABLE } from './cast.mjs';
+import { descendants, marked } from './processes.mjs';
+
+const SAMPLE_MS = 500;
+const END_GRACE_MS = 3_000;
+/** Come and go by themselves. */
+const TRANSIENT = new Set(['Immediate', 'FSReqCallback', 'FSReqPromise', 'TTYWrap']);
+
+export class Watch {
+  #stage;
+  #threads = new Set();
+  #resources;
+  #listeners;
+  /** Children of supervisors that were killed. */
+  #orphaned = new Set();
+  #zombies = new Set();
+  #timer;
+  #delay = monitorEventLoopDelay({ resolution: 5 });
+
+  /** Before the runtime is made: what exists now is what may be left in the end. */
+  constructor(stage) {
+    this.#stage = stage;
+    this.#resources = counted(resources());
+    this.#listeners = listeners();
+    // Only threads that this thread made are announced here: the supervisors.
+    diagnostics.subscribe('worker_threads', this.#onThread);
+  }
+
+  #onThread = ({ worker }) => {
+    this.#threads.add(worker);
+    worker.once('exit', () => this.#threads.delete(worker));
+  };
+
+  begin(runtime, cast) {
+    const steady = new Set();
+    const good = new Set(cast.filter(({ kind }) => kind !== 'bad').map(({ name }) => name));
+    runtime.on('supervisor-lost', () => {
+      this.#stage.losses++;
+      this.#stage.count('supervisor threads lost');
+      steady.clear();
+      // The next supervisor has not started anything yet: whatever is there belonged to the lost one.
+      for (const { pid } of descendants()) this.#orphaned.add(pid);
+    });
+    runtime.on('state', ({ server, state, reason }) => {
+      if (server === '' || this.#stage.over) return;
+      const kind = good.has(server) ? 'good' : 'bad';
+      if (['backoff', 'quarantined', 'reconnecting', 'starting'].includes(state))
+        this.#stage.count(`${kind} servers ${state}`);
+      if (state === 'backoff' || state === 'quarantined') this.#stage.count(`failures by ${reason?.kind}`);
+      if (kind === 'bad') return;
+      if (state === 'backoff') console.error(server, JSON.stringify(reason)); // TRACE
+      if (state === 'ready') steady.add(server);
+      else if (steady.has(server))
+        this.#stage.violation(`${server} became ${state}: ${reason?.message ?? 'no reason given'}`);
+    });
+    this.#delay.enable();
+    this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
+  }
+
+  /** Terminates the living supervisor thread. */
+  async killSupervisor() {
+    const supervisor = [...this.#threads].at(-1);
+    this.#stage.killing = true;
+    await supervisor?.terminate();
+    this.#stage.killing = false;
+  }
+
+  /** A zombie that is there in two samples was not reaped when it died. */
+  #sample() {
+    const now = new Set(
+      descendants()
+        .filter(({ pid, state }) => state === 'Z' && !this.#orphaned.has(pid))
+        .map(({ pid }) => pid),
+    );
+    for (const pid of now) {
+      if (this.#zombies.has(pid)) this.#stage.violation(`process ${pid} is dead and nobody reaped it`);
+    }
+    this.#zombies = now;
+    this.#stage.count('looks for zombies');
+  }
+
+  /** After close(). @returns {Promise<string[]>} facts worth telling */
+  async end(report) {
+    this.#delay.disable();
+    clearInterval(this.#timer);
+    const { violation } = this.#stage;
+    for (const { name, finalState, pids } of report.servers) {
+      if (finalState !== 'stopped') violation(`close() reports ${name} as ${finalState}`);
+      for (const { pid, gone } of pids)
+        if (!gone) violation(`close() reports process ${pid} of ${name} alive`);
+    }
+    if (report.lostThreads > 0) violation(`close() reports ${report.lostThreads} lost threads`);
+    const until = performance.now() + END_GRACE_MS;
+    while (this.#leftovers().length > 0 && performance.now() < until) await wait(20);
+    for (const text of this.#leftovers()) violation(text);
+    diagnostics.unsubscribe('worker_threads', this.#onThread);
+    const unreapable = descendants().filter(({ pid }) => this.#orphaned.has(pid)).length;
+    const ms = (nanoseconds) => (nanoseconds / 1e6).toFixed(1);
+    return [
+      `close() took ${Math.round(report.tookMs)} ms for ${report.servers.length} servers`,
+      `delay of the agent's loop: p99 ${ms(this.#delay.percentile(99))} ms, max ${ms(this.#delay.max)} ms`,
+      ...(unreapable === 0
+        ? []
+        : [
+            `${unreapable} zombies of the killed supervisor (nobody can wait for them; they go when this program ends)`,
+          ]),
+    ];
+  }
+
+  #leftovers() {
+    const left = descendants().filter(({ pid, state }) => !(state === 'Z' && this.#orphaned.has(pid)));
+    const more = (before, now, what) =>
+      [...now]
+        .filter(([name, amount]) => amount > (before.get(name) ?? 0))
+        .map(([name, amount]) => `${what} ${name}: ${before.get(name) ?? 0} before, ${amount} at the end`);
+    return [
+      ...left.map(
+        ({ pid, state, command }) => `a process is left: ${pid} (${state}) ${command.slice(0, 160)}`,
+      ),
+      ...marked(RUN_VARIABLE, this.#stage.run).map((process) => `a process of this run is left: ${process}`),
+      ...[...this.#threads].map(({ threadId }) => `thread ${threadId} is left`),
+      ...more(this.#resources, counted(resources()), 'resource'),
+      ...more(this.#listeners, listeners(), 'listeners of process for'),
+    ];
+  }
+}
+
+/** This look's own timer and the wait around it are not part of the run. */
+function resources() {
+  return process.getActiveResourcesInfo().filter((type) => !TRANSIENT.has(type));
+}
+
+function listeners() {
+  return new Map(process.eventNames().map((name) => [String(name), process.listenerCount(name)]));
+}
+
+function counted(names) {
+  const counts = new Map();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return counts;
+}
