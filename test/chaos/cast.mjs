@@ -27,7 +27,7 @@ export const limits = {
   heartbeatMs: 100,
   watchdogRoundMs: 100,
   suspectAfterMs: 700,
-  deadAfterMs: 1_500,
+  deadAfterMs: 2_000,
   eofGraceMs: 300,
   termGraceMs: 300,
   killGraceMs: 2_000,

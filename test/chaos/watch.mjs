@@ -55,8 +55,8 @@ export class Watch {
       if (['backoff', 'quarantined', 'reconnecting', 'starting'].includes(state))
         this.#stage.count(`${kind} servers ${state}`);
       if (state === 'backoff' || state === 'quarantined') this.#stage.count(`failures by ${reason?.kind}`);
+      if (!['exit','watchdog','start-timeout'].includes(reason?.kind) && reason) console.error(server, state, JSON.stringify(reason)); // TRACE
       if (kind === 'bad') return;
-      if (state === 'backoff') console.error(server, JSON.stringify(reason)); // TRACE
       if (state === 'ready') steady.add(server);
       else if (steady.has(server))
         this.#stage.violation(`${server} became ${state}: ${reason?.message ?? 'no reason given'}`);

@@ -38,6 +38,7 @@ export function exitCodeOf(code: ErrorCode): number {
     case 'START_FAILED':
     case 'START_TIMEOUT':
       return exitCode.unreachable;
+    case 'UNSUPPORTED':
     case 'UNKNOWN_TOOL':
     case 'POISON_CALL':
     case 'PROTOCOL_ERROR':

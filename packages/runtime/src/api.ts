@@ -21,10 +21,48 @@ export interface RuntimeOptions {
   config?: LoadedConfig;
   /** Told to servers at the handshake. Default `{name: 'bulkhead', version}`. */
   clientInfo?: { name: string; version: string; title?: string };
+  /** Answers to what servers ask; only what is given is declared to them. */
+  handlers?: AgentHandlers;
   /** Directory for stderr logs. Default `<cwd>/.bulkhead/logs` with a config, else a directory under the state home. */
   logDir?: string;
   /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
   limits?: Record<string, number>;
+}
+
+/** What a handler is told beside the request. */
+export interface AskContext {
+  server: string;
+  /** Aborted when the server no longer waits, or `askTimeoutMs` is over. */
+  signal: AbortSignal;
+}
+
+/**
+ * Answers to requests of servers, run on the agent's thread. Deadlines of calls to that server stand still meanwhile.
+ * Params and results are those of the MCP specification (client features: sampling, elicitation, roots).
+ */
+export interface AgentHandlers {
+  /** `sampling/createMessage`. */
+  sampling?: (
+    params: Record<string, unknown>,
+    context: AskContext,
+  ) => Promise<Record<string, unknown>> | Record<string, unknown>;
+  /** `elicitation/create`, form and URL mode; defaults of the requested schema are filled into an accepted form. */
+  elicitation?: (
+    params: Record<string, unknown>,
+    context: AskContext,
+  ) => Promise<ElicitationAnswer> | ElicitationAnswer;
+  /** `roots/list`. After a change call `runtime.rootsChanged()`. */
+  roots?: (context: AskContext) => Promise<Root[]> | Root[];
+}
+
+export type ElicitationAnswer =
+  | { action: 'accept'; content?: Record<string, unknown> }
+  | { action: 'decline' | 'cancel' };
+
+export interface Root {
+  /** A `file://` URI. */
+  uri: string;
+  name?: string;
 }
 
 export interface CallOptions {
@@ -92,6 +130,24 @@ export interface ServerView {
   readonly generation: number;
   readonly instructions: string | undefined;
   readonly tools: readonly CatalogTool[];
+  /** All pages; empty when the server has no resources. @throws {BulkheadError} */
+  listResources(options?: CallOptions): Promise<Record<string, unknown>[]>;
+  listResourceTemplates(options?: CallOptions): Promise<Record<string, unknown>[]>;
+  /** The result of `resources/read`. @throws {BulkheadError} `UNSUPPORTED`, `PROTOCOL_ERROR` … */
+  readResource(uri: string, options?: CallOptions): Promise<Record<string, unknown>>;
+  /** Updates come as `resource` events; kept over restarts of the server until `unsubscribe`. */
+  subscribe(uri: string): Promise<void>;
+  unsubscribe(uri: string): Promise<void>;
+  listPrompts(options?: CallOptions): Promise<Record<string, unknown>[]>;
+  getPrompt(
+    name: string,
+    args?: Record<string, string>,
+    options?: CallOptions,
+  ): Promise<Record<string, unknown>>;
+  /** `completion/complete`: values for an argument of a prompt or a resource template. */
+  complete(params: Record<string, unknown>, options?: CallOptions): Promise<Record<string, unknown>>;
+  /** Kept over restarts. */
+  setLogLevel(level: LogLevel): Promise<void>;
   /** Calls a tool by its raw name. Same rules as {@link RuntimeApi.callTool}. */
   callTool(
     tool: string,
@@ -142,6 +198,8 @@ export interface ShapedResult {
   file?: string;
 }
 
+export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
+
 export interface ServerStats {
   calls: number;
   inFlight: number;
@@ -161,6 +219,13 @@ export interface RuntimeStatus {
 export interface RuntimeEvents {
   state: [event: { server: string; state: ServerState; generation: number; reason?: Reason }];
   tools: [event: { server: string; revision: number; count: number }];
+  /** A log message of a server (`notifications/message`), at most 100 a second. */
+  log: [event: { server: string; level: string; logger?: string; data: unknown }];
+  /** A subscribed resource was updated. */
+  resource: [event: { server: string; uri: string }];
+  /** The list of resources, or of prompts, changed. */
+  resources: [event: { server: string }];
+  prompts: [event: { server: string }];
   warning: [event: { server?: string; message: string }];
   /** The mailbox of a server is full: stop sending until `drain`. */
   saturated: [event: { server: string }];
@@ -210,6 +275,8 @@ export interface RuntimeApi extends AsyncDisposable {
   reconfigure(
     next: { servers: Record<string, ServerEntryInput> } | { config: LoadedConfig },
   ): Promise<ReconfigureReport>;
+  /** Tells every server that the roots changed. */
+  rootsChanged(): void;
   /** Drains every server (see {@link ServerView.drain}); the runtime stays open. */
   drain(options?: { timeoutMs?: number }): Promise<void>;
   /** @throws {BulkheadError} `UNKNOWN_SERVER`. */

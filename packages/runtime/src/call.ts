@@ -4,11 +4,14 @@ import type { CallOptions, RawArguments, ToolResult } from './api.js';
 
 export class PendingCall {
   readonly server: string;
+  /** A tool's raw name, or the method of another request. */
   readonly tool: string;
+  readonly kind: 'call' | 'request';
   /** JSON text without newlines: it goes into the frame as it is. */
   readonly args: string;
   readonly idleMs: number;
-  readonly hardAt: number;
+  /** Absolute; moved only while a person is asked. */
+  hardAt: number;
   readonly startedAt: number;
   readonly idempotent: boolean;
   readonly onProgress: CallOptions['onProgress'];
@@ -21,6 +24,8 @@ export class PendingCall {
   id = 0;
   attempts = 0;
   done = false;
+  /** The person was already sent to the URLs that the server asked for. */
+  urlsAsked = false;
   /** Told once, with how it ended. */
   onEnd: ((outcome: Outcome) => void) | undefined;
   #resolve: (result: ToolResult) => void = () => {};
@@ -34,7 +39,9 @@ export class PendingCall {
     args: string,
     options: CallOptions | undefined,
     defaults: { callTimeoutMs: number; callMaxMs: number },
+    kind: 'call' | 'request' = 'call',
   ) {
+    this.kind = kind;
     this.server = server;
     this.tool = tool;
     this.args = args;

@@ -11,6 +11,7 @@ import {
   now,
   type Reason,
   resting,
+  type ServerEvent,
   type ServerSpec,
   type SupervisorControl,
   type SupervisorNotice,
@@ -32,6 +33,7 @@ import type {
   ShapedResult,
   ToolResult,
 } from './api.js';
+import { AskDesk } from './asks.js';
 import { argumentsText, PendingCall } from './call.js';
 import { callMany } from './call-many.js';
 import { Catalog } from './catalog.js';
@@ -40,6 +42,7 @@ import { formatProblem, type LoadedConfig } from './config/types.js';
 import { type Limits, limitsFrom } from './limits.js';
 import { cacheDir, makeLogDir, makeRunDir, stateDir } from './places.js';
 import { CpuPool } from './pool.js';
+import { requestsOf, type SendRequest, SessionWishes } from './requests.js';
 import { type RefContext, ServerRef } from './server-ref.js';
 import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
 
@@ -65,6 +68,8 @@ export class Runtime implements RuntimeApi {
   #config: LoadedConfig;
   #reconfiguring: Promise<unknown> = Promise.resolve();
   readonly #pool = new CpuPool();
+  readonly #asks: AskDesk;
+  readonly #wishes = new Map<string, SessionWishes>();
   readonly #limits: Limits;
   readonly #board: Board;
   readonly #init: LinkInit;
@@ -84,10 +89,12 @@ export class Runtime implements RuntimeApi {
     this.#config = config;
     this.#limits = limitsFrom(options.limits ?? {});
     this.#board = Board.create(this.#limits.maxServers);
+    this.#asks = new AskDesk(options.handlers ?? {});
     const { restartWaitMs, backstopSlackMs, transferBytes } = this.#limits;
     this.#refContext = {
       board: this.#board,
       restartWaitMs,
+      asks: this.#asks,
       backstopSlackMs,
       wake: (server) => void this.#control('start', [server]).catch(() => {}),
       pending: (by) => this.#count(by),
@@ -102,6 +109,7 @@ export class Runtime implements RuntimeApi {
       cacheDir: cacheDir(),
       logDir: makeLogDir(options.logDir, options.config?.projectDir),
       transferBytes,
+      handlers: this.#asks.offered,
     };
     for (const { name, spec } of config.servers) this.#adopt(name, spec);
     this.#onExit = () => {
@@ -197,6 +205,10 @@ export class Runtime implements RuntimeApi {
     const turn = this.#reconfiguring.then(() => this.#reconfigure(next));
     this.#reconfiguring = turn.catch(() => {});
     return turn;
+  }
+
+  rootsChanged(): void {
+    for (const ref of this.#refs.values()) ref.notify('notifications/roots/list_changed', {});
   }
 
   async drain(options: { timeoutMs?: number } = {}): Promise<void> {
@@ -295,6 +307,7 @@ export class Runtime implements RuntimeApi {
         }
         return this.#call(ref, tool, args, options);
       },
+      ...requestsOf(ref.name, catalog, this.#wishesOf(ref.name), this.#request(ref)),
       start: async () => void (await this.#control('start', [ref.name])),
       stop: async () => void (await this.#control('stop', [ref.name], this.#ladderMs())),
       restart: async () => void (await this.#control('restart', [ref.name])),
@@ -302,6 +315,25 @@ export class Runtime implements RuntimeApi {
       disable: async () => void (await this.#control('disable', [ref.name])),
       drain: (options) => this.#drain(ref, options?.timeoutMs),
     };
+  }
+
+  #request(ref: ServerRef): SendRequest {
+    return (method, params, options) => {
+      if (this.#closing !== undefined) {
+        return Promise.reject(
+          new BulkheadError('CLOSED', `${ref.name}: the runtime is closed`, { server: ref.name }),
+        );
+      }
+      const call = new PendingCall(ref.name, method, JSON.stringify(params), options, ref.options, 'request');
+      ref.submit(call, options?.signal);
+      return call.promise;
+    };
+  }
+
+  #wishesOf(name: string): SessionWishes {
+    const wishes = this.#wishes.get(name) ?? new SessionWishes();
+    this.#wishes.set(name, wishes);
+    return wishes;
   }
 
   #adopt(name: string, spec: ServerSpec): void {
@@ -393,6 +425,7 @@ export class Runtime implements RuntimeApi {
         const ref = this.#refs.get(notice.server);
         if (ref === undefined) return;
         ref.moved(notice);
+        if (notice.state === 'ready') void this.#wishes.get(notice.server)?.repeat(this.#request(ref));
         const { server, state, generation, reason } = notice;
         this.#events.emit('state', {
           server,
@@ -411,6 +444,9 @@ export class Runtime implements RuntimeApi {
           count: notice.catalog.tools.length,
         });
         return;
+      case 'event':
+        this.#told(notice.server, notice.event);
+        return;
       case 'removed':
         return;
       case 'warning':
@@ -421,6 +457,26 @@ export class Runtime implements RuntimeApi {
         return;
       default:
         notice satisfies never;
+    }
+  }
+
+  #told(server: string, { name, params }: ServerEvent): void {
+    switch (name) {
+      case 'log': {
+        const { level, logger, data } = params;
+        const source = typeof logger === 'string' ? { logger } : {};
+        this.#events.emit('log', { server, level: String(level), ...source, data });
+        return;
+      }
+      case 'resource':
+        this.#events.emit('resource', { server, uri: String(params.uri) });
+        return;
+      case 'resources':
+      case 'prompts':
+        this.#events.emit(name, { server });
+        return;
+      default:
+        name satisfies never;
     }
   }
 

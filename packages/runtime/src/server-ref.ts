@@ -7,6 +7,7 @@ import {
   type Board,
   type BulkheadError,
   decodeError,
+  type LaneAsk,
   type LaneExtra,
   type LaneReply,
   type LaneRequest,
@@ -23,6 +24,7 @@ import {
   type WireError,
 } from '@bulkhead/workers';
 import type { ServerStats } from './api.js';
+import type { AskDesk } from './asks.js';
 import { Breaker } from './breaker.js';
 import type { PendingCall } from './call.js';
 import { LatencyRecorder } from './latency.js';
@@ -33,6 +35,7 @@ import { LaneToolResult } from './result.js';
 export interface RefContext {
   board: Board;
   restartWaitMs: number;
+  asks: AskDesk;
   backstopSlackMs: number;
   /** Asks for the start of a lazy server. */
   wake: (server: string) => void;
@@ -41,6 +44,9 @@ export interface RefContext {
   saturated: (server: string) => void;
   drained: (server: string) => void;
 }
+
+/** The server wants the person to visit URLs before it goes on (2025-11-25). */
+const URL_ELICITATION_REQUIRED = -32042;
 
 interface Link {
   port: MessagePort;
@@ -70,6 +76,8 @@ export class ServerRef {
   readonly #latency = new LatencyRecorder();
   readonly #breaker = new Breaker();
   #total = 0;
+  readonly #openAsks = new Map<number, AbortController>();
+  #pausedAt = 0;
 
   constructor(name: string, options: ServerOptions, lazy: boolean, context: RefContext) {
     this.name = name;
@@ -125,6 +133,37 @@ export class ServerRef {
     }
   }
 
+  /** The server asks something; its calls' deadlines stand still until it is answered. */
+  #asked(ask: LaneAsk): void {
+    if (ask.type === 'ask-cancelled') {
+      this.#openAsks.get(ask.id)?.abort();
+      return;
+    }
+    const link = this.#link;
+    const abort = new AbortController();
+    if (this.#openAsks.size === 0) this.#pausedAt = now();
+    this.#openAsks.set(ask.id, abort);
+    void this.#context.asks.answer(this.name, ask, abort.signal).then((answer) => {
+      this.#openAsks.delete(ask.id);
+      if (this.#openAsks.size === 0) this.#unpause();
+      if (link === this.#link)
+        link?.port.postMessage([laneOp.answer, ask.id, ...answer] satisfies LaneRequest);
+    });
+  }
+
+  #unpause(): void {
+    const passed = now() - this.#pausedAt;
+    for (const call of [...this.#calls.values(), ...this.#mailbox.waiting()]) {
+      call.idleAt += passed;
+      call.hardAt += passed;
+    }
+  }
+
+  notify(method: string, params: Record<string, unknown>): void {
+    if (this.state === 'ready')
+      this.#link?.port.postMessage([laneOp.notify, method, JSON.stringify(params)] satisfies LaneRequest);
+  }
+
   /** Why a new call cannot even wait, if so. Wakes a lazy server. */
   #refusal(call: PendingCall): BulkheadError | undefined {
     if (this.state !== 'backoff' && mayBecomeReady(this.state)) return undefined;
@@ -157,7 +196,9 @@ export class ServerRef {
     call.postedAt = now();
     call.attempts++;
     this.#calls.set(id, call);
-    if (this.#outbox.length === 0) this.#outbox.push(laneOp.call);
+    const op = call.kind === 'call' ? laneOp.call : laneOp.request;
+    if (this.#outbox.length > 0 && this.#outbox[0] !== op) this.#flush();
+    if (this.#outbox.length === 0) this.#outbox.push(op);
     this.#outbox.push(id, call.tool, call.args, call.idleMs, call.idleAt, call.hardAt);
     if (!this.#flushing) {
       this.#flushing = true;
@@ -191,7 +232,12 @@ export class ServerRef {
     this.#next();
   }
 
-  readonly #receive = (replies: LaneReply): void => {
+  readonly #receive = (message: LaneReply | LaneAsk): void => {
+    if (Array.isArray(message)) this.#replied(message);
+    else this.#asked(message);
+  };
+
+  #replied(replies: LaneReply): void {
     for (let i = 0; i + REPLY_STRIDE <= replies.length; i += REPLY_STRIDE) {
       const id = replies[i] as number;
       const call = this.#calls.get(id);
@@ -212,7 +258,7 @@ export class ServerRef {
         );
       this.#next();
     }
-  };
+  }
 
   #succeeded(call: PendingCall, isError: boolean, payload: unknown, extra: LaneExtra | null): void {
     const callMs = now() - call.postedAt;
@@ -235,6 +281,19 @@ export class ServerRef {
   #failed(call: PendingCall, wire: WireError): void {
     if (wire.code === 'OUTCOME_UNKNOWN') {
       this.#fate(call, decodeError(wire));
+      return;
+    }
+    if (
+      wire.data?.jsonRpcCode === URL_ELICITATION_REQUIRED &&
+      !call.urlsAsked &&
+      this.#context.asks.canElicit
+    ) {
+      call.urlsAsked = true;
+      void this.#context.asks.visitUrls(this.name, wire).then((visited) => {
+        if (call.done) return;
+        if (visited) this.#again(call);
+        else call.fail(decodeError(wire));
+      });
       return;
     }
     call.fail(decodeError({ ...wire, data: { ...wire.data, attempts: call.attempts } }));
@@ -341,6 +400,7 @@ export class ServerRef {
     const calls = [...this.#calls.values()];
     this.#calls.clear();
     this.#mailbox.lostInFlight();
+    for (const ask of this.#openAsks.values()) ask.abort();
     if (calls.length === 0) return;
     // Read now: the next generation has a buffer of its own.
     const sentUpTo = Atomics.load(link.sent, 0);
@@ -422,6 +482,7 @@ export class ServerRef {
 
   /** The one sweep: calls that wait too long here, and the backstop behind a server thread that cannot keep time. */
   sweep(at: number): void {
+    if (this.#openAsks.size > 0) return; // a person is being asked
     for (const call of [...this.#mailbox.waiting()]) {
       if (call.dueAt > at) continue;
       this.#mailbox.remove(call);

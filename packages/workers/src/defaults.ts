@@ -17,6 +17,8 @@ export const serverDefaults = {
   queueMax: 1_024,
   /** Bytes of arguments waiting behind the window before `MAILBOX_FULL`. */
   queueMaxBytes: 32 * 1024 * 1024,
+  /** How long a handler of the agent (sampling, elicitation, roots) may take; deadlines of calls stand still meanwhile. */
+  askTimeoutMs: 5 * 60_000,
   /** Largest single message accepted from the server. */
   maxMessageBytes: 64 * 1024 * 1024,
   /** Largest stderr log file of one server; one older file is kept. */

@@ -30,6 +30,8 @@ export const codeOutcome = {
   UNKNOWN_TOOL: 'rejected',
   UNKNOWN_SERVER: 'rejected',
   DENIED: 'rejected',
+  /** The server did not declare what was asked of it. */
+  UNSUPPORTED: 'rejected',
   NOT_READY: 'rejected',
   DRAINING: 'rejected',
   CLOSED: 'rejected',

@@ -142,6 +142,14 @@ export interface SupervisorInit {
   notices: MessagePort;
   control: MessagePort;
   transferBytes: number;
+  /** What the agent can answer; only that is declared to servers. */
+  handlers: HandlerSet;
+}
+
+export interface HandlerSet {
+  sampling: boolean;
+  elicitation: boolean;
+  roots: boolean;
 }
 
 /** Answers of the control plane are values: nothing is thrown across a thread. */
@@ -199,6 +207,7 @@ export type SupervisorNotice =
       catalog: ServerCatalog;
       cached: boolean;
     }
+  | { type: 'event'; server: string; event: ServerEvent }
   | { type: 'removed'; server: string }
   | { type: 'warning'; server?: string; message: string };
 
@@ -213,6 +222,7 @@ export interface ServerThreadInit {
   clientInfo: SupervisorInit['clientInfo'];
   heartbeatMs: number;
   transferBytes: number;
+  handlers: HandlerSet;
   notices: MessagePort;
   control: MessagePort;
 }
@@ -239,7 +249,14 @@ export interface ServerControl {
   skipped(): Answer<{ count: number; tail: string[] }>;
 }
 
+/** What a server tells unasked, apart from its tool list. `params` are as they came. */
+export interface ServerEvent {
+  name: 'log' | 'resource' | 'resources' | 'prompts';
+  params: Record<string, unknown>;
+}
+
 export type ServerNotice =
+  | { type: 'event'; event: ServerEvent }
   | { type: 'catalog'; catalog: ServerCatalog }
   | { type: 'closed'; reason: Reason }
   | { type: 'warning'; message: string }
@@ -247,13 +264,16 @@ export type ServerNotice =
 
 // ── data port ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const laneOp = { call: 0, cancel: 1 } as const;
+export const laneOp = { call: 0, cancel: 1, request: 2, answer: 3, notify: 4 } as const;
 
 /**
  * Agent → server thread. A flat array, first the operation:
  * - `[call, id, tool, argumentsText, idleMs, idleAt, hardAt, id, tool, …]` ({@link CALL_STRIDE} values a call);
  *   times are process-clock milliseconds, `idleMs` is what progress resets the idle deadline to;
- * - `[cancel, id, id, …]`.
+ * - `[request, id, method, paramsText, idleMs, idleAt, hardAt, …]`: any other request of the client, same stride;
+ * - `[cancel, id, id, …]`;
+ * - `[answer, askId, 1 | 0, resultText | errorText]`: the end of a {@link LaneAsk}, 1 for a result;
+ * - `[notify, method, paramsText]`.
  *
  * Ids count from 1 per port, in order. Before every write to the transport the server thread stores the highest
  * id it hands over in the port's `sent` buffer (one Int32): what is above it was never sent.
@@ -277,6 +297,11 @@ export const laneStatus = {
  */
 export type LaneReply = (number | string | ArrayBuffer | WireError | LaneExtra | null)[];
 export const REPLY_STRIDE = 5;
+
+/** Server thread → agent: the server asks something of the client; answered by `[answer, …]`. */
+export type LaneAsk =
+  | { type: 'ask'; id: number; method: string; params: Record<string, unknown> }
+  | { type: 'ask-cancelled'; id: number };
 
 export interface LaneExtra {
   start?: number;

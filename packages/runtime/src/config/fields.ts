@@ -15,6 +15,7 @@ export const optionRanges = {
   window: { unit: 'count', min: 1, max: 65_536 },
   queueMax: { unit: 'count', min: 0, max: 1_000_000 },
   queueMaxBytes: { unit: 'count', min: 0, max: 4 * 1024 ** 3 },
+  askTimeoutMs: { unit: 'duration', min: 1, max: MAX_TIMER_MS },
   // V8 holds no string longer than about 512 MiB, and a message becomes one.
   maxMessageBytes: { unit: 'count', min: 1_024, max: 512 * 1024 ** 2 - 1_024 },
   logMaxBytes: { unit: 'count', min: 4_096, max: 4 * 1024 ** 3 },
@@ -75,6 +76,7 @@ const optionShape = {
   window: ranged(optionRanges.window).optional(),
   queueMax: ranged(optionRanges.queueMax).optional(),
   queueMaxBytes: ranged(optionRanges.queueMaxBytes).optional(),
+  askTimeoutMs: ranged(optionRanges.askTimeoutMs).optional(),
   maxMessageBytes: ranged(optionRanges.maxMessageBytes).optional(),
   logMaxBytes: ranged(optionRanges.logMaxBytes).optional(),
 };

@@ -2,7 +2,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { WireError } from '../errors.js';
 import type { Span } from '../json-span.js';
-import type { LaneExtra, LaneReply } from '../protocol.js';
+import type { LaneAsk, LaneExtra, LaneReply } from '../protocol.js';
 
 export class DataPort {
   readonly #port: MessagePort;
@@ -46,6 +46,11 @@ export class DataPort {
     if (warnings.length > 0) extra.warnings = warnings;
     this.#replies.push(id, status, owned, extra, callMs);
     this.#transfer.push(owned);
+  }
+
+  /** Anything that is not a reply, at once. */
+  tell(message: LaneAsk): void {
+    this.#port.postMessage(message);
   }
 
   flush(): void {

@@ -17,6 +17,7 @@ import {
   laneStatus,
   type Reason,
 } from '../protocol.js';
+import { Asks } from './asks.js';
 import { DataPort } from './data-port.js';
 import { resultSpan, resultSpanBytes } from './envelope.js';
 import type { OutputChecker } from './output-checker.js';
@@ -26,6 +27,8 @@ import type { LaneSink, LargeResponse, Response, WireTransport } from './transpo
 interface LaneCall {
   port: DataPort;
   id: number;
+  /** Empty for `tools/call`; then `tool` is a tool's name, else the method again. */
+  method: string;
   tool: string;
   args: string;
   idleMs: number;
@@ -45,12 +48,16 @@ export interface LaneOptions {
   window: number;
   maxMessageBytes: number;
   transferBytes: number;
+  askTimeoutMs: number;
   checker: OutputChecker;
 }
 
 export class Lane implements LaneSink {
   readonly #options: LaneOptions;
   readonly #ports = new Set<DataPort>();
+  readonly #asks: Asks;
+  /** 0 while deadlines run. */
+  #pausedAt = 0;
   readonly #inFlight = new Map<number, LaneCall>();
   /** Calls that arrived and wait for the window or for the transport to drain, in order. */
   #waiting: LaneCall[] = [];
@@ -61,6 +68,7 @@ export class Lane implements LaneSink {
 
   constructor(options: LaneOptions) {
     this.#options = options;
+    this.#asks = new Asks(options.askTimeoutMs, { first: () => this.#pause(), last: () => this.#resume() });
   }
 
   addPort(port: MessagePort, sent: SharedArrayBuffer): void {
@@ -72,6 +80,7 @@ export class Lane implements LaneSink {
       this.#ports.delete(data);
       this.#waiting = this.#waiting.filter((call) => call.port !== data);
       for (const call of this.#inFlight.values()) if (call.port === data) this.#cancelOnWire(call);
+      this.#asks.portClosed(data);
       this.#publish();
     });
   }
@@ -98,8 +107,33 @@ export class Lane implements LaneSink {
     this.#publish();
   }
 
-  get busy(): boolean {
-    return this.#inFlight.size > 0;
+  /**
+   * Asks the first agent thread something for the server. While a person may be thinking, no deadline runs.
+   * @throws {BulkheadError} what the agent answered, or that nobody answered.
+   */
+  ask(
+    method: string,
+    params: Record<string, unknown>,
+    signal: AbortSignal,
+  ): Promise<Record<string, unknown>> {
+    const [port] = this.#ports;
+    return this.#asks.ask(port, method, params, signal);
+  }
+
+  /** Deadlines stand still from here … */
+  #pause(): void {
+    this.#pausedAt = now();
+  }
+
+  /** … to here, and then move by what passed. */
+  #resume(): void {
+    const passed = now() - this.#pausedAt;
+    this.#pausedAt = 0;
+    for (const call of [...this.#inFlight.values(), ...this.#waiting]) {
+      call.idleAt += passed;
+      call.hardAt += passed;
+      this.#arm(Math.min(call.idleAt, call.hardAt));
+    }
   }
 
   // ── from the agent ────────────────────────────────────────────────────────────────────────────────────────────
@@ -109,12 +143,24 @@ export class Lane implements LaneSink {
       for (let i = 1; i < request.length; i++) this.#cancel(port, request[i] as number);
       return;
     }
+    if (request[0] === laneOp.answer) {
+      this.#asks.answered(request[1] as number, request[2] === 1, request[3] as string);
+      return;
+    }
+    if (request[0] === laneOp.notify) {
+      this.#transport?.writeFrames(
+        `{"jsonrpc":"2.0","method":${JSON.stringify(request[1])},"params":${request[2]}}\n`,
+      );
+      return;
+    }
+    const isRequest = request[0] === laneOp.request;
     const arrivedAt = now();
     let arrived = 0;
     for (let i = 1; i + CALL_STRIDE <= request.length; i += CALL_STRIDE) {
       const call: LaneCall = {
         port,
         id: request[i] as number,
+        method: isRequest ? (request[i + 1] as string) : '',
         tool: request[i + 1] as string,
         args: request[i + 2] as string,
         idleMs: request[i + 3] as number,
@@ -182,6 +228,7 @@ export class Lane implements LaneSink {
       this.#toolJson.set(call.tool, name);
     }
     const id = call.wireId;
+    if (call.method !== '') return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${call.args}}\n`;
     return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},"_meta":{"progressToken":${id}}}}\n`;
   }
 
@@ -219,7 +266,8 @@ export class Lane implements LaneSink {
       return;
     }
     const isError = (result as Record<string, unknown>).isError === true;
-    const warnings = this.#options.checker.check(call.tool, result as Record<string, unknown>);
+    const warnings =
+      call.method === '' ? this.#options.checker.check(call.tool, result as Record<string, unknown>) : [];
     const status = isError ? laneStatus.toolError : laneStatus.ok;
     const callMs = now() - call.sentAt;
     const span = resultSpan(text, value);
@@ -242,7 +290,7 @@ export class Lane implements LaneSink {
     const call = this.#inFlight.get(wireId);
     if (call === undefined) return;
     this.#release(call);
-    const warnings = isError ? [] : this.#options.checker.checkLarge(call.tool, bytes);
+    const warnings = isError || call.method !== '' ? [] : this.#options.checker.checkLarge(call.tool, bytes);
     const status = isError ? laneStatus.toolError : laneStatus.ok;
     call.port.replyBytes(call.id, status, bytes, result, warnings, now() - call.sentAt);
   }
@@ -306,6 +354,7 @@ export class Lane implements LaneSink {
 
   #expire(): void {
     this.#timerAt = Number.POSITIVE_INFINITY;
+    if (this.#pausedAt !== 0) return; // armed again when it resumes
     const at = now();
     let next = Number.POSITIVE_INFINITY;
     for (const call of this.#inFlight.values()) {

@@ -14,6 +14,7 @@ import type {
   Reason,
   ServerCatalog,
   ServerControl,
+  ServerEvent,
   ServerNotice,
   ServerThreadInit,
 } from '../protocol.js';
@@ -21,6 +22,7 @@ import { describeEnd } from './describe-end.js';
 import { Lane } from './lane.js';
 import { listenOnce } from './listener.js';
 import { OutputChecker } from './output-checker.js';
+import { Rate } from './rate.js';
 import { Refresher } from './refresher.js';
 import { LegacySession } from './session-legacy.js';
 import { StdioTransport } from './stdio.js';
@@ -49,6 +51,7 @@ export class ServerThread implements ServerControl {
   #connected: Promise<Socket> | undefined;
   #connection: Connection | undefined;
   #hash = '';
+  readonly #events = new Rate(100, 500);
 
   constructor(init: ServerThreadInit) {
     this.#init = init;
@@ -60,6 +63,7 @@ export class ServerThread implements ServerControl {
       window: init.options.window,
       maxMessageBytes: init.options.maxMessageBytes,
       transferBytes: init.transferBytes,
+      askTimeoutMs: init.options.askTimeoutMs,
       checker: this.#checker,
     });
     this.#refresher = new Refresher(() => this.#refresh(), {
@@ -142,7 +146,9 @@ export class ServerThread implements ServerControl {
       onBytes: () => this.#board.add(slot, 'bytes'),
       onSkipped: () => this.#board.add(slot, 'skipped'),
     });
-    const session = new LegacySession(transport, clientInfo);
+    const session = new LegacySession(transport, clientInfo, this.#init.handlers);
+    session.onEvent = (event) => this.#event(event);
+    session.onAsk = (method, params, signal) => this.#lane.ask(method, params, signal);
     session.onToolsChanged = () => this.#refresher.changed();
     transport.onwarning = (message) => this.#notice({ type: 'warning', message });
     const connection: Connection = {
@@ -189,6 +195,7 @@ export class ServerThread implements ServerControl {
       this.#notice({ type: 'catalog', catalog });
       return true;
     } catch (error) {
+      if (connection.reason !== undefined) return false; // the session ended meanwhile; that is told elsewhere
       const message = error instanceof Error ? error.message : String(error);
       this.#notice({
         type: 'warning',
@@ -196,6 +203,16 @@ export class ServerThread implements ServerControl {
       });
       return false;
     }
+  }
+
+  /** A flood of log lines must not become a flood of messages: what is over the rate is counted, not sent. */
+  #event(event: ServerEvent): void {
+    if (this.#events.take(performance.now())) this.#notice({ type: 'event', event });
+    else
+      this.#notice({
+        type: 'warning',
+        message: 'it sends more than 100 notifications a second; some were left out',
+      });
   }
 
   #notice(notice: ServerNotice): void {

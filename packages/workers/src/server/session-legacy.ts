@@ -6,7 +6,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { McpError, ErrorCode as SdkCode } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { BulkheadError } from '../errors.js';
-import type { ServerCatalog } from '../protocol.js';
+import type { HandlerSet, ServerCatalog, ServerEvent } from '../protocol.js';
 import { readToolList } from './catalog.js';
 import type { WireTransport } from './transport.js';
 
@@ -19,10 +19,36 @@ export class LegacySession {
   #protocolVersion = '';
   /** The server's tool list changed. */
   onToolsChanged: (() => void) | undefined;
+  /** Anything else that the server tells unasked. */
+  onEvent: ((event: ServerEvent) => void) | undefined;
+  /** What the server asks of the client. */
+  onAsk:
+    | ((
+        method: string,
+        params: Record<string, unknown>,
+        signal: AbortSignal,
+      ) => Promise<Record<string, unknown>>)
+    | undefined;
 
-  constructor(transport: WireTransport, clientInfo: { name: string; version: string; title?: string }) {
+  constructor(
+    transport: WireTransport,
+    clientInfo: { name: string; version: string; title?: string },
+    handlers: HandlerSet,
+  ) {
     this.#transport = transport;
-    this.#client = new Client(clientInfo, { capabilities: {} });
+    this.#client = new Client(clientInfo, { capabilities: capabilitiesOf(handlers) });
+    this.#client.fallbackNotificationHandler = async ({ method, params }) => this.#told(method, params ?? {});
+    const asked = new Map([
+      ['sampling/createMessage', handlers.sampling],
+      ['elicitation/create', handlers.elicitation],
+      ['roots/list', handlers.roots],
+    ]);
+    this.#client.fallbackRequestHandler = async ({ method, params }, { signal }) => {
+      if (!asked.get(method) || this.onAsk === undefined) {
+        throw new McpError(SdkCode.MethodNotFound, `this client does not offer ${method}`);
+      }
+      return this.onAsk(method, params ?? {}, signal);
+    };
     this.#client.onerror = () => {}; // protocol noise is counted by the transport
     transport.setProtocolVersion = (version) => {
       this.#protocolVersion = version;
@@ -39,11 +65,29 @@ export class LegacySession {
     } catch (error) {
       throw translate('initialize', error, timeoutMs);
     }
-    this.#client.fallbackNotificationHandler = async (notification) => {
-      // Heard whether or not the server declared `listChanged`.
-      if (notification.method === 'notifications/tools/list_changed') this.onToolsChanged?.();
-    };
     return this.readCatalog(timeoutMs);
+  }
+
+  /** Heard whether or not the server declared it. */
+  #told(method: string, params: Record<string, unknown>): void {
+    switch (method) {
+      case 'notifications/tools/list_changed':
+        this.onToolsChanged?.();
+        return;
+      case 'notifications/resources/list_changed':
+        this.onEvent?.({ name: 'resources', params });
+        return;
+      case 'notifications/prompts/list_changed':
+        this.onEvent?.({ name: 'prompts', params });
+        return;
+      case 'notifications/resources/updated':
+        this.onEvent?.({ name: 'resource', params });
+        return;
+      case 'notifications/message':
+        this.onEvent?.({ name: 'log', params });
+        return;
+      default:
+    }
   }
 
   async readCatalog(timeoutMs: number): Promise<ServerCatalog> {
@@ -93,6 +137,15 @@ export class LegacySession {
   async close(): Promise<void> {
     await this.#client.close();
   }
+}
+
+/** Only what somebody answers is declared. */
+function capabilitiesOf({ sampling, elicitation, roots }: HandlerSet) {
+  return {
+    ...(sampling && { sampling: {} }),
+    ...(elicitation && { elicitation: { form: {}, url: {} } }),
+    ...(roots && { roots: { listChanged: true } }),
+  };
 }
 
 /** The SDK's own timeout and closed errors wear codes like the server's. */

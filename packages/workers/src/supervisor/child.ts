@@ -9,6 +9,7 @@ import { now } from '../clock.js';
 import { MAX_TIMER_MS } from '../defaults.js';
 import { BulkheadError } from '../errors.js';
 import {
+  type HandlerSet,
   type Reason,
   type ServerCatalog,
   type ServerExit,
@@ -39,6 +40,7 @@ export interface ChildContext {
   logDir: string;
   threadEntry: URL;
   transferBytes: number;
+  handlers: HandlerSet;
   /** Tells every attached agent. */
   tell: (notice: SupervisorNotice) => void;
   /** Gives each attached agent its own data port to this generation; calls `add` once per agent. */
@@ -434,7 +436,7 @@ export class Child {
 
   #newThread(): ServerThreadHandle {
     this.#generation++;
-    const { board, options, clientInfo, threadEntry, transferBytes } = this.#context;
+    const { board, options, clientInfo, threadEntry, transferBytes, handlers } = this.#context;
     board.set(this.slot, 'generation', this.#generation);
     const thread = new ServerThreadHandle(
       threadEntry,
@@ -447,6 +449,7 @@ export class Child {
         clientInfo,
         heartbeatMs: options.heartbeatMs,
         transferBytes,
+        handlers,
       },
       options.threadHeapMb,
       (notice) => this.#heard(notice),
@@ -467,6 +470,9 @@ export class Child {
     switch (notice.type) {
       case 'catalog':
         this.#publishCatalog(notice.catalog);
+        return;
+      case 'event':
+        this.#context.tell({ type: 'event', server: this.name, event: notice.event });
         return;
       case 'closed':
         this.#sessionClosed(notice.reason);

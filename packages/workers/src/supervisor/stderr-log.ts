@@ -7,6 +7,7 @@ import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { createStream, type RotatingFileStream } from 'rotating-file-stream';
 import { readableLine } from '../server/noise.js';
+import { Rate } from '../server/rate.js';
 
 const TAIL_LINES = 20;
 const LINE_MAX = 2_000;
@@ -19,8 +20,7 @@ export class StderrLog {
   readonly #stream: RotatingFileStream;
   readonly #tail: string[] = [];
   #partial = '';
-  #budget = BURST_BYTES;
-  #budgetAt = 0;
+  readonly #rate = new Rate(RATE_BYTES, BURST_BYTES);
   #dropped = 0;
 
   constructor(directory: string, fileName: string, maxBytes: number) {
@@ -69,14 +69,11 @@ export class StderrLog {
   }
 
   #write(chunk: Buffer): void {
-    const at = performance.now();
-    this.#budget = Math.min(BURST_BYTES, this.#budget + ((at - this.#budgetAt) / 1_000) * RATE_BYTES);
-    this.#budgetAt = at;
-    if (chunk.byteLength > this.#budget || this.#stream.writableLength > BURST_BYTES) {
+    const room = this.#stream.writableLength <= BURST_BYTES;
+    if (!room || !this.#rate.take(performance.now(), chunk.byteLength)) {
       this.#dropped += chunk.byteLength;
       return;
     }
-    this.#budget -= chunk.byteLength;
     if (this.#dropped > 0) {
       this.note(`${this.#dropped} bytes of stderr left out (more than ${RATE_BYTES} bytes/s)`, new Date());
       this.#dropped = 0;

@@ -40,7 +40,7 @@ export class Supervisor implements SupervisorControl {
 
   constructor(init: SupervisorInit, threadEntry: URL) {
     this.#board = Board.attach(init.board);
-    const { options, clientInfo, runDir, logDir, transferBytes } = init;
+    const { options, clientInfo, runDir, logDir, transferBytes, handlers } = init;
     const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
     const left = reapLeftovers(init.stateDir);
     this.#runFile = new RunFile(init.stateDir, basename(runDir));
@@ -53,6 +53,7 @@ export class Supervisor implements SupervisorControl {
       logDir,
       threadEntry,
       transferBytes,
+      handlers,
       tell: (notice) => this.#tell(notice),
       connectAgents: (child, add) => this.#connectAgents(child, add),
       groups: {
