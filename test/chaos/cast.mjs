@@ -22,6 +22,9 @@ export const BAD_MESSAGE_BYTES = 512 * 1024;
 /** Every process of a run carries this variable, so that the end can look for what is left of it. */
 export const RUN_VARIABLE = 'BULKHEAD_CHAOS_RUN';
 
+/** End of the names of files that hold a grandchild's pid. */
+export const GRANDCHILD = '.grandchild';
+
 /** Shortened so that a run of seconds goes all the ways that take minutes in earnest. */
 export const limits = {
   heartbeatMs: 100,
@@ -89,7 +92,7 @@ function badScript(directory, name, ledger, seed) {
     launches: {
       file: join(directory, `${name}.launches`),
       scripts: Array.from({ length: LAUNCHES }, (_, k) =>
-        personality(random, join(directory, `${name}.${k}.grandchild`)),
+        personality(random, join(directory, `${name}-${k}${GRANDCHILD}`)),
       ),
     },
   };

@@ -54,7 +54,7 @@ console.log(
     (killAtMs === Number.POSITIVE_INFINITY ? 'never' : `after ${killAtMs / 1_000} s, then once a minute`),
 );
 
-const watch = new Watch(stage);
+const watch = new Watch(stage, directory);
 const servers = Object.fromEntries(cast.map(({ name, entry }) => [name, entry]));
 stage.runtime = await createRuntime({ servers, limits, logDir: join(directory, 'logs') });
 watch.begin(stage.runtime, cast);

@@ -4,8 +4,11 @@ import { textOf } from './book.mjs';
 import { generator } from './random.mjs';
 
 const CALLERS = 4;
-/** Ends of calls that were under way when the supervisor was killed: sent, or still waiting. */
-const LOST = new Set(['SUPERVISOR_LOST', 'CONNECTION_LOST']);
+/**
+ * Ends of calls that were under way when the supervisor was killed: sent, never sent, or sent through a server thread
+ * whose end was heard of first.
+ */
+const LOST = new Set(['SUPERVISOR_LOST', 'CONNECTION_LOST', 'OUTCOME_UNKNOWN']);
 
 /** Resolves once `stage.over` and the last call has ended. */
 export async function load(stage, server, book) {
@@ -29,7 +32,7 @@ async function caller(stage, { name, kind }, book, index) {
     } catch (error) {
       book.end(call, error.outcome ?? 'no outcome');
       // `losses` is counted before the calls hear of it.
-      if (stage.losses > losses && LOST.has(error.code))
+      if ((stage.killing || stage.losses > losses) && LOST.has(error.code))
         stage.count('good calls under way at a supervisor kill');
       else
         stage.violation(`${name}: call ${call} (${tool}) ended as ${error.code ?? error}: ${error.message}`);

@@ -36,9 +36,19 @@ export function marked(variable, value) {
  * @returns {boolean} whether it was sent
  */
 export function signalMarked(pid, signal, variable, value) {
-  if (linux && !hasMark(pid, variable, value)) return false;
+  if (!isOfRun(pid, variable, value)) return false;
   try {
     return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the process lives and is of the run; without `/proc` whether it lives. */
+export function isOfRun(pid, variable, value) {
+  if (linux) return hasMark(pid, variable, value);
+  try {
+    return process.kill(pid, 0);
   } catch {
     return false;
   }

@@ -4,13 +4,17 @@
  * the host exits: such zombies are counted, all others are violations.
  */
 import diagnostics from 'node:diagnostics_channel';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import { RUN_VARIABLE } from './cast.mjs';
-import { descendants, marked } from './processes.mjs';
+import { GRANDCHILD, RUN_VARIABLE } from './cast.mjs';
+import { descendants, isOfRun, marked } from './processes.mjs';
 
 const SAMPLE_MS = 500;
 const END_GRACE_MS = 3_000;
+/** Reasons of a failure that no server may cause. */
+const OUR_FAULT = new Set(['thread', 'memory', 'internal']);
 /** Come and go by themselves. */
 const TRANSIENT = new Set(['Immediate', 'FSReqCallback', 'FSReqPromise', 'TTYWrap']);
 
@@ -23,11 +27,13 @@ export class Watch {
   #orphaned = new Set();
   #zombies = new Set();
   #timer;
+  #directory;
   #delay = monitorEventLoopDelay({ resolution: 5 });
 
   /** Before the runtime is made: what exists now is what may be left in the end. */
-  constructor(stage) {
+  constructor(stage, directory) {
     this.#stage = stage;
+    this.#directory = directory;
     this.#resources = counted(resources());
     this.#listeners = listeners();
     // Only threads that this thread made are announced here: the supervisors.
@@ -54,8 +60,7 @@ export class Watch {
       const kind = good.has(server) ? 'good' : 'bad';
       if (['backoff', 'quarantined', 'reconnecting', 'starting'].includes(state))
         this.#stage.count(`${kind} servers ${state}`);
-      if (state === 'backoff' || state === 'quarantined') this.#stage.count(`failures by ${reason?.kind}`);
-      if (!['exit','watchdog','start-timeout'].includes(reason?.kind) && reason) console.error(server, state, JSON.stringify(reason)); // TRACE
+      if (state === 'backoff' || state === 'quarantined') this.#failed(server, reason);
       if (kind === 'bad') return;
       if (state === 'ready') steady.add(server);
       else if (steady.has(server))
@@ -63,6 +68,12 @@ export class Watch {
     });
     this.#delay.enable();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
+  }
+
+  /** Whatever a server does, its thread must neither crash nor run full. */
+  #failed(server, { kind, message }) {
+    this.#stage.count(`failures by ${kind}`);
+    if (OUR_FAULT.has(kind)) this.#stage.violation(`${server} failed by ${kind}: ${message}`);
   }
 
   /** Terminates the living supervisor thread. */
@@ -103,9 +114,11 @@ export class Watch {
     for (const text of this.#leftovers()) violation(text);
     diagnostics.unsubscribe('worker_threads', this.#onThread);
     const unreapable = descendants().filter(({ pid }) => this.#orphaned.has(pid)).length;
+    const grandchildren = this.#grandchildren().length;
     const ms = (nanoseconds) => (nanoseconds / 1e6).toFixed(1);
     return [
       `close() took ${Math.round(report.tookMs)} ms for ${report.servers.length} servers`,
+      `${grandchildren} grandchildren were started`,
       `delay of the agent's loop: p99 ${ms(this.#delay.percentile(99))} ms, max ${ms(this.#delay.max)} ms`,
       ...(unreapable === 0
         ? []
@@ -126,14 +139,23 @@ export class Watch {
         ({ pid, state, command }) => `a process is left: ${pid} (${state}) ${command.slice(0, 160)}`,
       ),
       ...marked(RUN_VARIABLE, this.#stage.run).map((process) => `a process of this run is left: ${process}`),
+      ...this.#grandchildren()
+        .filter((pid) => isOfRun(pid, RUN_VARIABLE, this.#stage.run))
+        .map((pid) => `grandchild ${pid} is left`),
       ...[...this.#threads].map(({ threadId }) => `thread ${threadId} is left`),
       ...more(this.#resources, counted(resources()), 'resource'),
       ...more(this.#listeners, listeners(), 'listeners of process for'),
     ];
   }
+
+  /** Pids as the grandchildren wrote them down. */
+  #grandchildren() {
+    return readdirSync(this.#directory)
+      .filter((name) => name.endsWith(GRANDCHILD))
+      .map((name) => Number(readFileSync(join(this.#directory, name), 'utf8')));
+  }
 }
 
-/** This look's own timer and the wait around it are not part of the run. */
 function resources() {
   return process.getActiveResourcesInfo().filter((type) => !TRANSIENT.has(type));
 }

@@ -13,13 +13,17 @@ export interface Progress {
 /** Time between two plain lines. */
 const PLAIN_EVERY_MS = 5_000;
 
-/** `totalBytes` is the size of the input where it is known: only then is there a share and a time left. */
+/**
+ * `totalBytes` is the size of the input where it is known: only then is a share of it shown. `sharesTerminal` says that
+ * the results go to the terminal too, where they would tear a bar apart.
+ */
 export async function createProgress(
   kind: ProgressKind,
   output: Output,
-  totalBytes: number | undefined,
+  { totalBytes, sharesTerminal }: { totalBytes: number | undefined; sharesTerminal: boolean },
 ): Promise<Progress> {
-  const chosen = kind === 'auto' ? (output.stderr.isTTY === true ? 'bar' : 'plain') : kind;
+  const fit = output.stderr.isTTY === true && !sharesTerminal ? 'bar' : 'plain';
+  const chosen = kind === 'auto' ? fit : kind;
   switch (chosen) {
     case 'none':
       return { show: () => {}, end: () => {} };

@@ -38,7 +38,10 @@ export async function batch(
   const input = await openInput(inputPath);
   const sink = await openSink(options.out, inputPath, output.stdout);
 
-  const progress = await createProgress(progressKind, output, input.totalBytes);
+  const progress = await createProgress(progressKind, output, {
+    totalBytes: input.totalBytes,
+    sharesTerminal: sink.stream === output.stdout && output.stdout.isTTY === true,
+  });
   const summary = await withRuntime(config, context, async (runtime) => {
     try {
       return await runBatch({
