@@ -23,7 +23,10 @@ export interface RuntimeOptions {
   clientInfo?: { name: string; version: string; title?: string };
   /** Answers to what servers ask; only what is given is declared to them. */
   handlers?: AgentHandlers;
-  /** Directory for stderr logs. Default `<cwd>/.bulkhead/logs` with a config, else a directory under the state home. */
+  /**
+   * Directory for stderr logs. Default: `<project>/.bulkhead/logs` where a project has `.bulkhead`, else a directory
+   * of the project's name below `$XDG_STATE_HOME/bulkhead/logs`.
+   */
   logDir?: string;
   /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
   limits?: Record<string, number>;

@@ -1,7 +1,8 @@
 /** Directories of a runtime: a private one for sockets, one for logs. */
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** A fresh 0700 directory; short, because a unix socket path holds about 100 bytes. */
 export function makeRunDir(): string {
@@ -23,17 +24,27 @@ export function cacheDir(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'bulkhead', 'catalogs');
 }
 
-/** `<project>/.bulkhead/logs` for a project, else below the state home. Created 0700, kept out of git. */
+/**
+ * `<project>/.bulkhead/logs` where the project has that directory, else one below the state home that bears the
+ * project's name: nobody who makes a single call wants a new directory in his project. Created 0700.
+ */
 export function makeLogDir(wanted: string | undefined, projectDir: string | undefined): string {
-  const directory =
-    wanted ?? (projectDir === undefined ? join(stateHome(), 'logs') : join(projectDir, '.bulkhead', 'logs'));
+  const directory = wanted ?? logDirOf(projectDir);
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const ignore = join(dirname(directory), '.gitignore');
-    if (wanted === undefined && projectDir !== undefined && !existsSync(ignore)) writeFileSync(ignore, '*\n');
     return directory;
   } catch {
-    // A read-only project still runs: its logs go to a private directory.
+    // A read-only place still runs: its logs go to a private directory.
     return mkdtempSync(join(tmpdir(), 'bulkhead-logs-'));
   }
+}
+
+function logDirOf(projectDir: string | undefined): string {
+  const logs = join(stateHome(), 'logs');
+  if (projectDir === undefined) return logs;
+  const own = join(projectDir, '.bulkhead');
+  if (existsSync(own)) return join(own, 'logs');
+  // Two projects of one name must not share their logs.
+  const mark = createHash('sha256').update(projectDir).digest('hex').slice(0, 8);
+  return join(logs, `${basename(projectDir)}-${mark}`);
 }

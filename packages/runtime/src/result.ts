@@ -10,8 +10,8 @@ import { blockText, contentBlocks, isBlank, isRecord, wellFormed } from './conte
 export interface LaneResultInit {
   /** JSON text of `result`, or a frame in UTF-8 in which `start`…`end` (bytes; default all) is that text. */
   payload: string | ArrayBuffer;
-  start?: number;
-  end?: number;
+  start?: number | undefined;
+  end?: number | undefined;
   isError: boolean;
   timing: Timing;
   attempts: number;
@@ -31,7 +31,7 @@ export class LaneToolResult implements ToolResult {
   readonly attempts: number;
   readonly server: string;
   readonly tool: string;
-  readonly #warnings: string[];
+  #warnings: readonly string[];
   #payload: string | Uint8Array;
   #decoded: Decoded | undefined;
 
@@ -41,7 +41,7 @@ export class LaneToolResult implements ToolResult {
     this.attempts = init.attempts;
     this.server = init.server;
     this.tool = init.tool;
-    this.#warnings = [...init.warnings];
+    this.#warnings = init.warnings;
     const { payload, start = 0 } = init;
     this.#payload =
       typeof payload === 'string'
@@ -121,7 +121,7 @@ export class LaneToolResult implements ToolResult {
   }
 
   #warn(what: string): void {
-    this.#warnings.push(`${this.server}.${this.tool}: ${what}`);
+    this.#warnings = [...this.#warnings, `${this.server}.${this.tool}: ${what}`];
   }
 }
 

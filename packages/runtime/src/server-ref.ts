@@ -45,6 +45,11 @@ export interface RefContext {
   drained: (server: string) => void;
 }
 
+const NO_WARNINGS: readonly string[] = [];
+
+/** What is chained to it runs at the end of the turn's microtasks. */
+const TURN = Promise.resolve();
+
 /** The server wants the person to visit URLs before it goes on (2025-11-25). */
 const URL_ELICITATION_REQUIRED = -32042;
 
@@ -202,7 +207,8 @@ export class ServerRef {
     this.#outbox.push(id, call.tool, call.args, call.idleMs, call.idleAt, call.hardAt);
     if (!this.#flushing) {
       this.#flushing = true;
-      queueMicrotask(this.#flush);
+      // Not queueMicrotask: Node makes an AsyncResource for each of those.
+      void TURN.then(this.#flush);
     }
   }
 
@@ -266,12 +272,12 @@ export class ServerRef {
     call.succeed(
       new LaneToolResult({
         payload: payload as string | ArrayBuffer,
-        ...(extra?.start === undefined ? {} : { start: extra.start }),
-        ...(extra?.end === undefined ? {} : { end: extra.end }),
+        start: extra?.start,
+        end: extra?.end,
         isError,
         timing: { queueMs: call.postedAt - call.startedAt, callMs },
         attempts: call.attempts,
-        warnings: extra?.warnings ?? [],
+        warnings: extra?.warnings ?? NO_WARNINGS,
         server: this.name,
         tool: call.tool,
       }),
