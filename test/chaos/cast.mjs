@@ -30,7 +30,7 @@ export const limits = {
   heartbeatMs: 100,
   watchdogRoundMs: 100,
   suspectAfterMs: 700,
-  deadAfterMs: 2_000,
+  deadAfterMs: 3_000,
   eofGraceMs: 300,
   termGraceMs: 300,
   killGraceMs: 2_000,

@@ -20,6 +20,8 @@ import { Stage } from './stage.mjs';
 import { table } from './table.mjs';
 import { Watch } from './watch.mjs';
 
+/** Fourteen processes and threads at once, on a machine that may have other work. */
+const READY_MS = 60_000;
 const LEDGER_MS = 2_000;
 /** The runtime gives up at the third loss within 60 s. */
 const SUPERVISOR_KILL_EVERY_MS = 61_000;
@@ -59,11 +61,11 @@ const servers = Object.fromEntries(cast.map(({ name, entry }) => [name, entry]))
 stage.runtime = await createRuntime({ servers, limits, logDir: join(directory, 'logs') });
 watch.begin(stage.runtime, cast);
 const good = cast.filter(({ kind }) => kind !== 'bad').map(({ name }) => name);
-const { failed } = await stage.runtime.ready({ servers: good });
+const { ready, failed } = await stage.runtime.ready({ servers: good, timeoutMs: READY_MS });
 for (const { name, state, reason } of failed)
   stage.violation(`${name} did not start: ${state}, ${reason?.message ?? 'no reason given'}`);
 
-const loads = rows.filter(({ kind }) => kind !== 'bad').map((row) => load(stage, row, row.book));
+const loads = rows.filter(({ name }) => ready.includes(name)).map((row) => load(stage, row, row.book));
 const mischiefs = rows.filter(({ kind }) => kind === 'bad').map((row) => mischief(stage, row, row.book));
 await play();
 await Promise.all(loads);

@@ -2,7 +2,7 @@
  * What is done to a bad server: calls that hang, crash, block or spin it, and a hand that kills, stops and restarts it.
  * Its calls may end in every way that the closed set knows, but each must end, in time.
  */
-import { setTimeout as wait } from 'node:timers/promises';
+import { setImmediate as turn, setTimeout as wait } from 'node:timers/promises';
 import { textOf } from './book.mjs';
 import { BAD_MESSAGE_BYTES, RUN_VARIABLE } from './cast.mjs';
 import { signalMarked } from './processes.mjs';
@@ -94,6 +94,18 @@ async function hand(stage, name) {
     [
       2,
       async () => {
+        // The agent computes meanwhile: end and new beginning of the server are both there at once afterwards.
+        const restarted = command(stage, name, 'restart', () => server.restart());
+        await turn();
+        const until = performance.now() + random.between(300, 900);
+        while (performance.now() < until);
+        stage.count("blocks of the agent's own loop");
+        await restarted;
+      },
+    ],
+    [
+      2,
+      async () => {
         await command(stage, name, 'stop', () => server.stop());
         await wait(random.between(0, 200));
         await command(stage, name, 'start', () => server.start());
@@ -111,14 +123,14 @@ async function pidOf(stage, name) {
   return status?.servers.find((server) => server.name === name)?.pid;
 }
 
-/** Commands go to the supervisor: they may fail when it is killed meanwhile, and at no other time. */
+/** Commands go to the supervisor: they may fail when it is killed or closed meanwhile, and at no other time. */
 async function command(stage, name, word, act) {
   const losses = stage.losses;
   stage.count(`${word} commands`);
   try {
     return await act();
   } catch (error) {
-    if (stage.losses === losses && !stage.killing)
+    if (stage.losses === losses && !stage.killing && !stage.closed)
       stage.violation(`${name}: ${word} failed with ${error.code ?? error}: ${error.message}`);
     return undefined;
   }

@@ -23,12 +23,12 @@ export function descendants() {
   return found;
 }
 
-/** Living processes that carry `variable=value`. @returns {string[]} pid and command line of each */
+/** Living processes that carry `variable=value`. @returns {{pid: number, command: string}[]} */
 export function marked(variable, value) {
   if (!linux) return [];
   return pids()
     .filter((pid) => hasMark(pid, variable, value))
-    .map((pid) => `${pid} ${read(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 160)}`);
+    .map((pid) => ({ pid, command: read(pid, 'cmdline').replaceAll('\0', ' ').slice(0, 160) }));
 }
 
 /**

@@ -1,15 +1,14 @@
 /**
- * What is watched while a run lasts: states of the servers, zombies, the supervisor threads and the agent's loop; and
- * what must hold at its end. A process whose parent thread died with the supervisor cannot be reaped by anybody before
- * the host exits: such zombies are counted, all others are violations.
+ * What is watched while a run lasts: states of the servers, zombies and the supervisor threads; and what must hold at
+ * its end. A process whose parent thread died with the supervisor cannot be reaped by anybody before the host exits:
+ * such zombies are counted, all others are violations.
  */
 import diagnostics from 'node:diagnostics_channel';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { GRANDCHILD, RUN_VARIABLE } from './cast.mjs';
-import { descendants, isOfRun, marked } from './processes.mjs';
+import { descendants, isOfRun, marked, signalMarked } from './processes.mjs';
 
 const SAMPLE_MS = 500;
 const END_GRACE_MS = 3_000;
@@ -28,7 +27,6 @@ export class Watch {
   #zombies = new Set();
   #timer;
   #directory;
-  #delay = monitorEventLoopDelay({ resolution: 5 });
 
   /** Before the runtime is made: what exists now is what may be left in the end. */
   constructor(stage, directory) {
@@ -66,7 +64,6 @@ export class Watch {
       else if (steady.has(server))
         this.#stage.violation(`${server} became ${state}: ${reason?.message ?? 'no reason given'}`);
     });
-    this.#delay.enable();
     this.#timer = setInterval(() => this.#sample(), SAMPLE_MS);
   }
 
@@ -100,7 +97,6 @@ export class Watch {
 
   /** After close(). @returns {Promise<string[]>} facts worth telling */
   async end(report) {
-    this.#delay.disable();
     clearInterval(this.#timer);
     const { violation } = this.#stage;
     for (const { name, finalState, pids } of report.servers) {
@@ -112,14 +108,15 @@ export class Watch {
     const until = performance.now() + END_GRACE_MS;
     while (this.#leftovers().length > 0 && performance.now() < until) await wait(20);
     for (const text of this.#leftovers()) violation(text);
+    // Told is enough: what a failed run leaves must not run on.
+    for (const { pid } of marked(RUN_VARIABLE, this.#stage.run))
+      signalMarked(pid, 'SIGKILL', RUN_VARIABLE, this.#stage.run);
     diagnostics.unsubscribe('worker_threads', this.#onThread);
     const unreapable = descendants().filter(({ pid }) => this.#orphaned.has(pid)).length;
     const grandchildren = this.#grandchildren().length;
-    const ms = (nanoseconds) => (nanoseconds / 1e6).toFixed(1);
     return [
       `close() took ${Math.round(report.tookMs)} ms for ${report.servers.length} servers`,
       `${grandchildren} grandchildren were started`,
-      `delay of the agent's loop: p99 ${ms(this.#delay.percentile(99))} ms, max ${ms(this.#delay.max)} ms`,
       ...(unreapable === 0
         ? []
         : [
@@ -138,7 +135,9 @@ export class Watch {
       ...left.map(
         ({ pid, state, command }) => `a process is left: ${pid} (${state}) ${command.slice(0, 160)}`,
       ),
-      ...marked(RUN_VARIABLE, this.#stage.run).map((process) => `a process of this run is left: ${process}`),
+      ...marked(RUN_VARIABLE, this.#stage.run).map(
+        ({ pid, command }) => `a process of this run is left: ${pid} ${command}`,
+      ),
       ...this.#grandchildren()
         .filter((pid) => isOfRun(pid, RUN_VARIABLE, this.#stage.run))
         .map((pid) => `grandchild ${pid} is left`),

@@ -40,8 +40,9 @@ function startHost(servers: object, underTerminal: boolean) {
   started.push(child);
   const said: Said[] = [];
   createInterface({ input: child.stdout as Readable }).on('line', (line) => {
-    // A terminal also shows what was typed.
-    if (line.startsWith('{"event"')) said.push(JSON.parse(line));
+    // A terminal also shows what was typed, before or on the same line.
+    const at = line.indexOf('{"event"');
+    if (at >= 0) said.push(JSON.parse(line.slice(at)));
   });
   const exited = once(child, 'exit');
   return {

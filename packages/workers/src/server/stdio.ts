@@ -1,20 +1,17 @@
 /**
  * The stdio transport: newline-delimited JSON over the one unix socket that is the child's stdin and stdout.
- * It frames, routes answers by id (lane first, SDK otherwise) and maps ids. One bad line never ends the session.
+ * It frames and writes; whose message it is says the router. One bad line never ends the session.
  */
 import type { Socket } from 'node:net';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { now } from '../clock.js';
 import type { Reason } from '../protocol.js';
-import { type Incoming, looksLikeContentLength, parseLarge, readLine, sniffId } from './envelope.js';
+import { looksLikeContentLength, readLine } from './envelope.js';
 import { LineFramer } from './framing.js';
 import { SkippedLines } from './noise.js';
+import { MAX_DEPTH, Router } from './router.js';
 import type { LaneSink, WireTransport } from './transport.js';
-import { WireIds } from './wire-ids.js';
-
-/** Nesting above this is refused before parsing: cloning or serialising it would overflow the stack. */
-const MAX_DEPTH = 1_000;
 
 export class StdioTransport implements WireTransport {
   onclose: (() => void) | undefined;
@@ -25,12 +22,11 @@ export class StdioTransport implements WireTransport {
   lane: LaneSink | undefined;
 
   readonly #socket: Socket;
-  readonly #ids = new WireIds();
+  readonly #router: Router;
   readonly #skipped = new SkippedLines();
   readonly #framer: LineFramer;
   readonly #onBytes: () => void;
   readonly #onSkipped: () => void;
-  #initializeId: number | string | undefined;
   #heard = false;
   #ended = false;
 
@@ -45,11 +41,16 @@ export class StdioTransport implements WireTransport {
     this.#socket = socket;
     this.#onBytes = options.onBytes;
     this.#onSkipped = options.onSkipped;
+    this.#router = new Router({
+      lane: () => this.lane,
+      deliver: (message) => this.#deliver(message),
+      warn: (message) => this.onwarning?.(message),
+    });
     this.#framer = new LineFramer(
       { maxMessageBytes: options.maxMessageBytes },
       {
         line: (bytes) => this.#line(bytes),
-        oversize: ({ prefix, bytes }) => this.#oversize(prefix, bytes),
+        oversize: ({ prefix, bytes }) => this.#router.oversize(prefix, bytes),
       },
     );
   }
@@ -79,31 +80,9 @@ export class StdioTransport implements WireTransport {
     this.#socket.resume(); // it was accepted paused, so that no byte came before these listeners
   }
 
-  /** Messages of the SDK: requests get a wire id, cancellations are mapped (never for `initialize`). */
   async send(message: JSONRPCMessage): Promise<void> {
-    if ('method' in message && 'id' in message) {
-      const wire = this.#ids.claimForSdk(message.id);
-      if (message.method === 'initialize') this.#initializeId = message.id;
-      const meta = message.params?._meta;
-      const params =
-        meta?.progressToken === undefined
-          ? message.params
-          : { ...message.params, _meta: { ...meta, progressToken: wire } };
-      this.#write({ ...message, id: wire, ...(params === undefined ? {} : { params }) });
-      return;
-    }
-    if ('method' in message && message.method === 'notifications/cancelled') {
-      const sdkId = message.params?.requestId as number | string;
-      if (sdkId === this.#initializeId) return;
-      const wire = this.#ids.wireOf(sdkId);
-      if (wire === undefined) return; // answered already
-      this.#write({
-        ...message,
-        params: { requestId: wire, reason: 'The client no longer waits for this request.' },
-      });
-      return;
-    }
-    this.#write(message);
+    const outgoing = this.#router.outgoing(message);
+    if (outgoing !== undefined) this.writeFrames(`${JSON.stringify(outgoing.message)}\n`);
   }
 
   async close(): Promise<void> {
@@ -112,11 +91,11 @@ export class StdioTransport implements WireTransport {
   }
 
   claimId(): number {
-    return this.#ids.claimForLane();
+    return this.#router.claimId();
   }
 
   releaseId(wireId: number): void {
-    this.#ids.releaseLane(wireId);
+    this.#router.releaseId(wireId);
   }
 
   get congested(): boolean {
@@ -133,10 +112,6 @@ export class StdioTransport implements WireTransport {
 
   skipped(): { count: number; tail: string[] } {
     return { count: this.#skipped.count, tail: this.#skipped.tail() };
-  }
-
-  #write(message: unknown): void {
-    this.writeFrames(`${JSON.stringify(message)}\n`);
   }
 
   #line(bytes: Buffer): void {
@@ -160,98 +135,11 @@ export class StdioTransport implements WireTransport {
       case 'messages':
         this.#heard = true;
         if (reading.batch) this.onwarning?.('the server wraps messages in a JSON array; they were unwrapped');
-        for (const message of reading.messages) this.#route(message);
+        for (const message of reading.messages) this.#router.route(message);
         return;
       default:
         reading satisfies never;
     }
-  }
-
-  #route(message: Incoming): void {
-    switch (message.kind) {
-      case 'response': {
-        if (this.#ids.isLane(message.id)) {
-          this.lane?.onResponse(message.id, message);
-          return;
-        }
-        const sdkId = this.#ids.takeSdk(message.id);
-        if (sdkId === undefined) return; // late, duplicate or unknown: dropped
-        const value = sdkId === this.#initializeId ? tolerantInitialize(message.value) : message.value;
-        this.#deliver({ ...value, id: sdkId });
-        return;
-      }
-      case 'large': {
-        if (this.#ids.isLane(message.id)) {
-          this.lane?.onLarge(message.id, message);
-          return;
-        }
-        const value = parseLarge(message.bytes);
-        const reason = `it has ${message.bytes.length} bytes and is no JSON or too much of it`;
-        this.#route(
-          value === undefined
-            ? { kind: 'invalid', id: message.id, reason }
-            : { kind: 'response', id: message.id, text: '', bytes: message.bytes, value, coerced: false },
-        );
-        return;
-      }
-      case 'invalid': {
-        if (message.id === null) return;
-        if (this.#ids.isLane(message.id)) {
-          this.lane?.onInvalid(message.id, message.reason);
-          return;
-        }
-        const sdkId = this.#ids.takeSdk(message.id);
-        if (sdkId === undefined) return;
-        // The SDK would only raise onerror and let the caller wait for its timeout.
-        this.#deliver({
-          jsonrpc: '2.0',
-          id: sdkId,
-          error: { code: -32600, message: `unusable answer: ${message.reason}` },
-        });
-        return;
-      }
-      case 'notification':
-        if (message.method === 'notifications/progress') this.#progress(message.value);
-        else this.#deliver(message.value);
-        return;
-      case 'request':
-        this.#deliver(message.value);
-        return;
-      default:
-        message satisfies never;
-    }
-  }
-
-  #progress(value: Record<string, unknown>): void {
-    const params = value.params as Record<string, unknown> | undefined;
-    const token = Number(params?.progressToken);
-    if (params === undefined || !Number.isInteger(token)) return;
-    if (this.#ids.isLane(token)) {
-      this.lane?.onProgress(token, params);
-      return;
-    }
-    const sdkId = this.#ids.sdkOf(token);
-    if (sdkId !== undefined) this.#deliver({ ...value, params: { ...params, progressToken: sdkId } });
-  }
-
-  #oversize(prefix: Buffer, bytes: number): void {
-    const id = sniffId(prefix);
-    if (id !== undefined && this.#ids.isLane(id)) {
-      this.lane?.onOversize(id, bytes);
-      return;
-    }
-    const sdkId = id === undefined ? undefined : this.#ids.takeSdk(id);
-    if (sdkId === undefined) {
-      this.onwarning?.(
-        `skipped a message of ${bytes} bytes, above maxMessageBytes, that names no pending call`,
-      );
-      return;
-    }
-    this.#deliver({
-      jsonrpc: '2.0',
-      id: sdkId,
-      error: { code: -32600, message: `answer of ${bytes} bytes is above maxMessageBytes` },
-    });
   }
 
   #deliver(message: Record<string, unknown>): void {
@@ -268,15 +156,4 @@ export class StdioTransport implements WireTransport {
     this.onended?.(reason);
     this.onclose?.();
   }
-}
-
-/** `initialize` answers that the SDK refuses over trifles: null or missing members get their defaults. */
-function tolerantInitialize(value: Record<string, unknown>): Record<string, unknown> {
-  const result = value.result;
-  if (typeof result !== 'object' || result === null) return value;
-  const fields = new Map(Object.entries(result).filter(([, field]) => field !== null));
-  const info = (fields.get('serverInfo') ?? {}) as Record<string, unknown>;
-  fields.set('serverInfo', { ...info, name: info.name ?? 'unnamed', version: info.version ?? '0' });
-  fields.set('capabilities', fields.get('capabilities') ?? {});
-  return { ...value, result: Object.fromEntries(fields) };
 }

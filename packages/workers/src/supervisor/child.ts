@@ -59,7 +59,7 @@ type End =
 /** How often a draining server is looked at. */
 const DRAIN_LOOK_MS = 20;
 /** How long a broken connection may wait for the exit that explains it. */
-const EXIT_GRACE_MS = 500;
+const EXIT_GRACE_MS = 2_000;
 
 const COMMAND: End = { by: 'command' };
 
@@ -351,11 +351,9 @@ export class Child {
           resolve({ by: 'failure', reason, threadHealthy: true, beforeHandshake: !handshaken });
       });
       const opened = this.#open(thread, deadlineAt);
-      const processEnd = opened.process.then(async (process): Promise<End> => {
-        const end = await process.ended;
-        const told = thread.control.call('processEnded', [end], { timeoutMs: 2_000 }).catch(() => {});
-        await told;
-        return {
+      const died = opened.process.then((process) => process.ended);
+      const exit = died.then(
+        (end): End => ({
           by: 'failure',
           reason: {
             kind: 'exit',
@@ -366,9 +364,15 @@ export class Child {
           },
           threadHealthy: true,
           beforeHandshake: !handshaken,
-        };
+        }),
+      );
+      exited = exit.catch(() => undefined);
+      // The thread first settles what was sent, with this cause; only then is the connection over.
+      const processEnd = died.then(async (end) => {
+        await thread.control.call('processEnded', [end], { timeoutMs: 2_000 }).catch(() => {});
+        return exit;
       });
-      exited = processEnd.catch(() => undefined);
+      processEnd.catch(() => {});
       const ends = [watchdog, threadEnd];
       const first = await Promise.race([
         opened.catalog.then((catalog) => ({ by: 'ready' as const, catalog })),
