@@ -10,10 +10,13 @@ export async function load(call, { inFlight, until }) {
   const startedAt = performance.now();
   const endsAt = typeof until === 'number' ? startedAt + until : Number.POSITIVE_INFINITY;
   let running = true;
-  if (typeof until !== 'number')
-    void until.finally(() => {
-      running = false;
-    });
+  // A load whose end failed has failed: the callers stop, and the error comes out below.
+  const ended =
+    typeof until === 'number'
+      ? undefined
+      : until.finally(() => {
+          running = false;
+        });
   const caller = async () => {
     for (let at = performance.now(); running && at < endsAt; ) {
       await call();
@@ -22,7 +25,7 @@ export async function load(call, { inFlight, until }) {
       at = answeredAt;
     }
   };
-  await Promise.all(Array.from({ length: inFlight }, caller));
+  await Promise.all([ended, ...Array.from({ length: inFlight }, caller)]);
   return { latencies, tookMs: performance.now() - startedAt };
 }
 

@@ -1,3 +1,4 @@
+// A server that never answers costs its own call and nothing else.
 import { createRuntime } from '@bulkhead/runtime';
 
 const runtime = await createRuntime({

@@ -3,6 +3,7 @@ import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { serverDefaults, supervisorDefaults } from '@bulkhead/runtime';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { useCensus } from '../support/census.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -62,7 +63,7 @@ describe('the program of the front page', () => {
   });
 
   it('prints what the page says, and leaves nothing behind', async () => {
-    const [, said] = /It prints `(.*)`, then `TIMEOUT`/.exec(readme) ?? [];
+    const [, said] = /it prints\s+`(.*)`, then `TIMEOUT`/.exec(readme) ?? [];
     expect(commands).toContain('node examples/embed/main.mjs');
     expect(await shell('node examples/embed/main.mjs', root)).toEqual({
       code: 0,
@@ -84,6 +85,26 @@ describe('the commands of the front page', () => {
     );
     expect(named.length).toBeGreaterThan(3);
     expect(named.filter((name) => !scripts.includes(name ?? ''))).toEqual([]);
+  });
+});
+
+describe('the comparison of the front page', () => {
+  it('speaks of the SDK that is installed', () => {
+    const manifest = readPage('packages/workers/node_modules/@modelcontextprotocol/sdk/package.json');
+    const { version } = JSON.parse(manifest) as { version: string };
+    expect(readme).toContain(`\`@modelcontextprotocol/sdk\` ${version},`);
+  });
+
+  it('quotes our numbers as they are', () => {
+    const { window, queueMax, maxMessageBytes, callTimeoutMs, callMaxMs } = serverDefaults;
+    const { deadAfterMs, restartMax, restartWindowMs } = supervisorDefaults;
+    expect(readme).toContain(`\`deadAfterMs\` (${deadAfterMs / 1_000} s)`);
+    expect(readme).toContain(`more than ${restartMax} failures in ${restartWindowMs / 1_000} s`);
+    expect(readme).toContain(`${window} in flight per server, ${queueMax} waiting`);
+    expect(readme).toContain(`| ${maxMessageBytes / 1024 ** 2} MiB, per server;`);
+    expect(readme).toContain(
+      `| ${callTimeoutMs / 1_000} s without progress and ${callMaxMs / 60_000} min in all`,
+    );
   });
 });
 

@@ -32,10 +32,10 @@ describe('a server that', () => {
       const rules: Rule[] = [{ method: 'ping', reply: { error: { code, message: 'no pings here' } } }];
       const runtime = await start(
         { s: scripted({ record, rules }) },
-        { limits: { ...brisk, pingIdleMs: 200, pingTimeoutMs: 300 } },
+        { limits: { ...brisk, pingIdleMs: 200, pingTimeoutMs: 1_000 } },
       );
       await runtime.ready();
-      await pinged(record, 4);
+      await pinged(record, 3);
       expect((await runtime.callTool('mcp__s__echo', { text: 'alive' })).text()).toBe('alive');
       expect(runtime.server('s').generation).toBe(1);
       expect(launches(record)).toBe(1);
@@ -163,8 +163,7 @@ describe('a server process that is killed', () => {
     const small = failureOf(runtime.callTool('mcp__s__hang'));
     await recorded(record, ({ methods }) => methods.filter((method) => method === 'tools/call').length === 2);
     process.kill(await pidFrom(pidFile), 'SIGKILL');
-    for (const call of [big, small])
-      expect(await call).toMatchObject({ code: 'OUTCOME_UNKNOWN', data: { reason: { signal: 'SIGKILL' } } });
+    for (const call of [big, small]) expect(await call).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
     expect((await runtime.callTool('mcp__other__echo', { text: 'fine' })).text()).toBe('fine');
     expect((await runtime.callTool('mcp__s__echo', { text: 'again' })).text()).toBe('again');
     expect(runtime.server('s').generation).toBe(1); // the thread was healthy: reconnected, not restarted

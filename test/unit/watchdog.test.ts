@@ -17,10 +17,11 @@ class Scene {
   #state;
   readonly #options: WatchOptions;
 
-  constructor(options: Partial<WatchOptions> = {}) {
+  /** A thread that has shown life already, unless `fresh`. */
+  constructor(options: Partial<WatchOptions> = {}, fresh = false) {
     this.#options = { ...supervisorDefaults, ...options };
     this.#input = { now: 1_000_000, beat: 7, bytes: 3, inFlight: 0 };
-    this.#state = watchInitial(this.#input);
+    this.#state = { ...watchInitial(this.#input), beaten: !fresh };
   }
 
   round(
@@ -179,5 +180,12 @@ describe('ping', () => {
   it('is not sent through a thread that is suspect', () => {
     const seen = new Scene({ pingIdleMs: 1_000, suspectAfterMs: 500 }).rounds(9_000, { beats: false });
     expect(firstOf('ping', seen)).toBeUndefined();
+  });
+});
+
+describe('before its first heartbeat', () => {
+  it('a thread is never dead: a slow start is the business of the start-up limit', () => {
+    const seen = new Scene({}, true).rounds(2 * deadAfterMs, { beats: false });
+    expect(new Set(seen.map(({ verdict }) => verdict))).toEqual(new Set(['ok']));
   });
 });

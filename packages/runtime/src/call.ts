@@ -1,5 +1,12 @@
 /** One call from `callTool()` to its one end. Settles once; whatever comes later is dropped. */
-import { BulkheadError, type ErrorCode, MAX_TIMER_MS, now, type Outcome } from '@bulkhead/workers';
+import {
+  BulkheadError,
+  type BulkheadErrorInit,
+  type ErrorCode,
+  MAX_TIMER_MS,
+  now,
+  type Outcome,
+} from '@bulkhead/workers';
 import type { CallOptions, RawArguments, ToolResult } from './api.js';
 
 export class PendingCall {
@@ -24,6 +31,8 @@ export class PendingCall {
   id = 0;
   attempts = 0;
   done = false;
+  /** It was sent to a server that was lost: whatever ends it now, it may have run. */
+  mayHaveRun = false;
   /** The person was already sent to the URLs that the server asked for. */
   urlsAsked = false;
   /** Told once, with how it ended. */
@@ -77,12 +86,17 @@ export class PendingCall {
   }
 
   /** The error of this call, with its server and tool. */
-  error(code: ErrorCode, what: string, data: Record<string, unknown> = {}, cause?: unknown): BulkheadError {
+  error(
+    code: ErrorCode,
+    what: string,
+    data: Record<string, unknown> = {},
+    more: Pick<BulkheadErrorInit, 'retryable' | 'cause'> = {},
+  ): BulkheadError {
     return new BulkheadError(code, `${this.server}.${this.tool}: ${what}`, {
       server: this.server,
       tool: this.tool,
       data: { ...data, attempts: this.attempts },
-      ...(cause === undefined ? {} : { cause }),
+      ...more,
     });
   }
 

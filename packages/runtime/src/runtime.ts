@@ -46,6 +46,12 @@ import { requestsOf, type SendRequest, SessionWishes } from './requests.js';
 import { type RefContext, ServerRef } from './server-ref.js';
 import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
 
+/** What every open runtime does when the program ends without closing it; one listener of `process` for all of them. */
+const atExit = new Set<() => void>();
+process.on('exit', () => {
+  for (const end of atExit) end();
+});
+
 /** How long the supervisor may take to answer a control call; a busy start of many servers is not a death. */
 const CONTROL_MS = 10_000;
 
@@ -116,7 +122,7 @@ export class Runtime implements RuntimeApi {
       killByBoard(this.#board);
       rmSync(this.#init.runDir, { recursive: true, force: true });
     };
-    process.on('exit', this.#onExit);
+    atExit.add(this.#onExit);
     this.#link = this.#startSupervisor();
   }
 
@@ -308,10 +314,20 @@ export class Runtime implements RuntimeApi {
         return this.#call(ref, tool, args, options);
       },
       ...requestsOf(ref.name, catalog, this.#wishesOf(ref.name), this.#request(ref)),
-      start: async () => void (await this.#control('start', [ref.name])),
-      stop: async () => void (await this.#control('stop', [ref.name], this.#ladderMs())),
-      restart: async () => void (await this.#control('restart', [ref.name])),
-      enable: async () => void (await this.#control('enable', [ref.name])),
+      start: () => this.#start(ref),
+      stop: async () => {
+        ref.startAsked = false;
+        await this.#control('stop', [ref.name], this.#ladderMs());
+      },
+      restart: async () => {
+        ref.forgive();
+        ref.replacing();
+        await this.#control('restart', [ref.name]);
+      },
+      enable: async () => {
+        ref.forgive();
+        await this.#control('enable', [ref.name]);
+      },
       disable: async () => void (await this.#control('disable', [ref.name])),
       drain: (options) => this.#drain(ref, options?.timeoutMs),
     };
@@ -334,6 +350,17 @@ export class Runtime implements RuntimeApi {
     const wishes = this.#wishes.get(name) ?? new SessionWishes();
     this.#wishes.set(name, wishes);
     return wishes;
+  }
+
+  async #start(ref: ServerRef): Promise<void> {
+    ref.forgive();
+    ref.startAsked = ref.state === 'stopped' || ref.state === 'stopping';
+    try {
+      await this.#control('start', [ref.name]);
+    } catch (error) {
+      ref.startAsked = false;
+      throw error;
+    }
   }
 
   #adopt(name: string, spec: ServerSpec): void {
@@ -359,6 +386,7 @@ export class Runtime implements RuntimeApi {
     this.#config = config;
     for (const { name, spec } of config.servers) this.#adopt(name, spec);
     const diff = await this.#control('configure', [[...this.#specs.values()]]);
+    for (const name of diff.changed) this.#refs.get(name)?.replacing();
     return { ...diff, problems: config.problems.map(formatProblem) };
   }
 
@@ -550,7 +578,7 @@ export class Runtime implements RuntimeApi {
     }
     await Promise.all([this.#link.end(), this.#pool.close()]);
     clearInterval(this.#sweep);
-    process.off('exit', this.#onExit);
+    atExit.delete(this.#onExit);
     rmSync(this.#init.runDir, { recursive: true, force: true });
     this.#events.emit('state', { server: '', state: 'stopped', generation: 0 });
     this.#events.removeAllListeners();
@@ -559,6 +587,7 @@ export class Runtime implements RuntimeApi {
 }
 
 function isSettled(ref: ServerRef): boolean {
+  if (ref.startAsked) return false;
   if (ref.state === 'stopped') return !ref.lazy && ref.generation > 0;
   return ref.state === 'ready' || resting(ref.state);
 }

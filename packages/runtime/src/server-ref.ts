@@ -2,7 +2,7 @@
  * The agent's handle of one server. It outlives generations: calls wait in its mailbox while the server is starting
  * or restarting, leave through the data port of the moment, and are told apart by id. It owns promises, nothing else.
  */
-import type { MessagePort } from 'node:worker_threads';
+import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
   type Board,
   type BulkheadError,
@@ -70,6 +70,11 @@ export class ServerRef {
   state: ServerState = 'stopped';
   reason: Reason | undefined;
   generation = 0;
+  /**
+   * Somebody asked for a start, and no notice of it has come yet: the answer to a command overtakes notices, a late
+   * "stopped" of the stop before included.
+   */
+  startAsked = false;
   #nextTryAt = 0;
   #link: Link | undefined;
   #lastId = 0;
@@ -169,6 +174,11 @@ export class ServerRef {
       this.#link?.port.postMessage([laneOp.notify, method, JSON.stringify(params)] satisfies LaneRequest);
   }
 
+  /** Somebody acted by hand: what was learnt about the server before does not count any more. */
+  forgive(): void {
+    this.#breaker.reset();
+  }
+
   /** Why a new call cannot even wait, if so. Wakes a lazy server. */
   #refusal(call: PendingCall): BulkheadError | undefined {
     if (this.state !== 'backoff' && mayBecomeReady(this.state)) return undefined;
@@ -179,6 +189,7 @@ export class ServerRef {
       this.#context.wake(this.name);
       return undefined;
     }
+    if (this.startAsked) return undefined;
     if (this.state === 'stopped' && this.generation === 0 && this.reason === undefined) return undefined; // not begun yet
     if (this.state === 'backoff' && this.#nextTryAt - now() <= this.#context.restartWaitMs) return undefined;
     return this.#notReady(call);
@@ -286,7 +297,7 @@ export class ServerRef {
 
   #failed(call: PendingCall, wire: WireError): void {
     if (wire.code === 'OUTCOME_UNKNOWN') {
-      this.#fate(call, decodeError(wire));
+      this.#fate(call, withAttempts(wire, call));
       return;
     }
     if (
@@ -302,7 +313,7 @@ export class ServerRef {
       });
       return;
     }
-    call.fail(decodeError({ ...wire, data: { ...wire.data, attempts: call.attempts } }));
+    call.fail(withAttempts(wire, call));
   }
 
   /** A sent call whose answer was lost: one more try only by the caller's word, and never after two crashes. */
@@ -313,6 +324,7 @@ export class ServerRef {
       const what = `in flight when the server was lost, ${call.attempts} times; it is not tried again (${error.message})`;
       call.fail(call.error('POISON_CALL', what, error.data));
     } else {
+      call.mayHaveRun = true;
       this.#again(call);
     }
   }
@@ -323,11 +335,21 @@ export class ServerRef {
     call.postedAt = 0;
     const refusal = this.#refusal(call);
     if (refusal !== undefined) {
-      call.fail(refusal);
+      this.#unsent(call, refusal);
       return;
     }
     this.#mailbox.requeue(call, Buffer.byteLength(call.args));
     if (this.state === 'ready') this.#pump();
+  }
+
+  /** Ends a call that is not on the wire now; if it was once, the server may have done it all the same. */
+  #unsent(call: PendingCall, error: BulkheadError): void {
+    if (!call.mayHaveRun) {
+      call.fail(error);
+      return;
+    }
+    const what = `sent once to a server that was lost, and the second try did not get there: ${error.message}`;
+    call.fail(call.error('OUTCOME_UNKNOWN', what, { ...error.data, sent: true }));
   }
 
   #progress(call: PendingCall, text: string): void {
@@ -365,7 +387,7 @@ export class ServerRef {
 
   connect(notice: Extract<SupervisorNotice, { type: 'port' }>): void {
     const { port, generation, slot, sent } = notice;
-    this.#link?.port.close();
+    if (this.#link !== undefined) this.#replaced(this.#link);
     const link: Link = { port, generation, slot, sent: new Int32Array(sent) };
     this.#link = link;
     this.#lastId = 0;
@@ -375,6 +397,7 @@ export class ServerRef {
   }
 
   moved(notice: Extract<SupervisorNotice, { type: 'state' }>): void {
+    if (notice.state !== 'stopped' && notice.state !== 'stopping') this.startAsked = false;
     this.state = notice.state;
     this.reason = notice.reason;
     this.generation = notice.generation;
@@ -391,15 +414,31 @@ export class ServerRef {
       const refusal = this.#refusal(call);
       if (refusal === undefined) continue;
       this.#mailbox.remove(call);
-      call.fail(refusal);
+      this.#unsent(call, refusal);
     }
   }
 
   /** Calls that were on a port that closed, until the supervisor says why (or for a moment). */
   #lost: { calls: PendingCall[]; sentUpTo: number; timer: NodeJS.Timeout } | undefined;
 
+  /**
+   * The next generation's port can be heard of before the close of the last one: an agent that was busy finds both at
+   * once, in any order. What the old port still holds is taken in, then its calls are lost like any others.
+   */
+  #replaced(link: Link): void {
+    for (
+      let left = receiveMessageOnPort(link.port);
+      left !== undefined;
+      left = receiveMessageOnPort(link.port)
+    )
+      this.#receive(left.message);
+    this.#portClosed(link);
+    link.port.close();
+  }
+
   #portClosed(link: Link): void {
     if (this.#link !== link) return;
+    this.#settleLost(); // of the port before, if the supervisor has not said why yet
     this.#link = undefined;
     this.#outbox = [];
     this.#mailbox.setWindow(0);
@@ -439,29 +478,18 @@ export class ServerRef {
 
   /** Ends everything that waits or flies: the supervisor died, the runtime closes, or the server was removed. */
   abandon(code: 'SUPERVISOR_LOST' | 'CLOSED', why: string): void {
-    if (this.#lost !== undefined) {
-      clearTimeout(this.#lost.timer);
-      for (const call of this.#lost.calls) this.#calls.set(call.id, call);
-      this.#lost = undefined;
+    const lost = this.#lost;
+    this.#lost = undefined;
+    if (lost !== undefined) {
+      clearTimeout(lost.timer);
+      for (const call of lost.calls) this.#leave(call, code, why, call.id <= lost.sentUpTo);
     }
     const sentUpTo = this.#link === undefined ? Number.POSITIVE_INFINITY : Atomics.load(this.#link.sent, 0);
-    for (const call of this.#calls.values()) {
-      const sent = call.id <= sentUpTo;
-      const ending = sent && code === 'CLOSED' ? 'OUTCOME_UNKNOWN' : code;
-      call.fail(
-        call.error(ending, `${why}; it was ${sent ? 'sent and may have done its work' : 'never sent'}`, {
-          sent,
-        }),
-      );
-    }
+    for (const call of this.#calls.values()) this.#leave(call, code, why, call.id <= sentUpTo);
     this.#calls.clear();
     for (const call of [...this.#mailbox.waiting()]) {
       this.#mailbox.remove(call);
-      call.fail(
-        call.error(code === 'CLOSED' ? 'CLOSED' : 'CONNECTION_LOST', `${why}; it was never sent`, {
-          sent: false,
-        }),
-      );
+      this.#leave(call, code, why, false);
     }
     this.#mailbox.lostInFlight();
     this.#mailbox.setWindow(0);
@@ -469,6 +497,23 @@ export class ServerRef {
     this.#link?.port.close();
     this.#link = undefined;
     this.state = 'stopped';
+  }
+
+  #leave(call: PendingCall, code: 'SUPERVISOR_LOST' | 'CLOSED', why: string, sent: boolean): void {
+    if (sent) {
+      const ending = code === 'CLOSED' ? 'OUTCOME_UNKNOWN' : code;
+      call.fail(call.error(ending, `${why}; it was sent and may have done its work`, { sent }));
+    } else {
+      const ending = code === 'CLOSED' ? code : 'CONNECTION_LOST';
+      this.#unsent(call, call.error(ending, `${why}; it was never sent`, { sent }));
+    }
+  }
+
+  /** The running generation is being replaced: nothing more goes to it, even before the supervisor says so. */
+  replacing(): void {
+    if (this.state !== 'ready') return;
+    this.state = 'stopping';
+    this.#mailbox.setWindow(0);
   }
 
   /** Takes a changed entry: its numbers hold from the next call on. */
@@ -497,11 +542,13 @@ export class ServerRef {
         this.state === 'ready'
           ? `timed out after ${waited} ms in the mailbox behind ${this.#mailbox.inFlight} calls in flight; never sent`
           : `timed out after ${waited} ms while the server was ${this.state}${this.reason === undefined ? '' : ` (${this.reason.message})`}; never sent`;
-      call.fail(call.error('TIMEOUT', what, { sent: false, state: this.state }));
+      this.#unsent(
+        call,
+        call.error('TIMEOUT', what, { sent: false, state: this.state }, { retryable: true }),
+      );
     }
     const overdueAt = at - this.#context.backstopSlackMs;
     for (const call of this.#calls.values()) {
-      // Progress without a listener is not told to the agent, so only the hard limit is sure here …
       if (call.dueAt > overdueAt) continue;
       const what = `timed out: no answer within ${Math.round(at - call.postedAt)} ms, and its server thread did not end the call itself`;
       call.fail(call.error('TIMEOUT', what, { sent: true, backstop: true }));
@@ -518,6 +565,10 @@ export class ServerRef {
       latency: this.#latency.snapshot(),
     };
   }
+}
+
+function withAttempts(wire: WireError, call: PendingCall): BulkheadError {
+  return decodeError({ ...wire, data: { ...wire.data, attempts: call.attempts } });
 }
 
 function cancelled(call: PendingCall): BulkheadError {

@@ -381,7 +381,7 @@ export class Lane implements LaneSink {
   }
 
   #timeout(call: LaneCall, what: string): void {
-    const hard = call.hardAt <= call.idleAt;
+    const hard = call.hardAt < call.idleAt;
     const skipped = this.#transport?.skipped();
     const data: Record<string, unknown> = {
       limit: hard ? 'callMaxMs' : 'callTimeoutMs',

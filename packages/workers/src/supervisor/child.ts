@@ -331,6 +331,8 @@ export class Child {
     const over = new AbortController();
     let exited: Promise<End | undefined> = Promise.resolve(undefined);
     try {
+      // A stop by hand is no reason any more; a failure is, until the server is well again.
+      if (this.#reason?.kind === 'user' || this.#reason?.kind === 'idle') this.#reason = undefined;
       this.#move(reconnect ? 'reconnecting' : 'starting');
       this.#log.clearTail();
       const thread = this.#thread ?? this.#newThread();

@@ -25,6 +25,8 @@ export interface WatchState {
   readonly roundAt: number;
   readonly beat: number;
   readonly beatAt: number;
+  /** False until the first heartbeat of this generation: a thread that still loads is the start-up limit's business. */
+  readonly beaten: boolean;
   readonly bytes: number;
   /** Since when nothing is in flight and no byte came. */
   readonly quietSince: number;
@@ -49,6 +51,7 @@ export function watchInitial(input: WatchInput): WatchState {
     roundAt: input.now,
     beat: input.beat,
     beatAt: input.now,
+    beaten: false,
     bytes: input.bytes,
     quietSince: input.now,
     pingedAt: undefined,
@@ -64,12 +67,14 @@ export function watched(
   const { now } = input;
   const skip = roundWasLate(now - before.roundAt, options.watchdogRoundMs);
   // After a gap every thread looks dead: each gets its full time again, counted from now.
-  const beatAt = skip || input.beat !== before.beat ? now : before.beatAt;
+  const beaten = before.beaten || input.beat !== before.beat;
+  const beatAt = skip || !beaten || input.beat !== before.beat ? now : before.beatAt;
   const active = input.inFlight > 0 || input.bytes !== before.bytes;
   const state: WatchState = {
     roundAt: now,
     beat: input.beat,
     beatAt,
+    beaten,
     bytes: input.bytes,
     quietSince: active ? now : before.quietSince,
     pingedAt: active ? undefined : before.pingedAt,
