@@ -4,20 +4,18 @@
  * authorization URL once.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { credentialsFor } from '../../packages/workers/dist/server/auth/credentials.js';
 import { FileTokenStore } from '../../packages/workers/dist/server/auth/file-store.js';
 
-// The SDK belongs to the workers package; this file does not.
-const require = createRequire(new URL('../../packages/workers/package.json', import.meta.url));
-const fromWorkers = (name) => import(pathToFileURL(require.resolve(name)).href.replace('/cjs/', '/esm/'));
-const { Client } = await fromWorkers('@modelcontextprotocol/sdk/client/index.js');
-const { StreamableHTTPClientTransport } = await fromWorkers(
-  '@modelcontextprotocol/sdk/client/streamableHttp.js',
-);
+// The SDKs belong to the workers package; this file does not.
+const modules = new URL('../../packages/workers/node_modules/@modelcontextprotocol/', import.meta.url);
+const legacy = (name) => import(new URL(`sdk/dist/esm/client/${name}.js`, modules).href);
+const modern = process.env.MCP_CONFORMANCE_PROTOCOL_VERSION === '2026-07-28';
+const { Client, StreamableHTTPClientTransport } = modern
+  ? await import(new URL('client/dist/index.mjs', modules).href)
+  : { ...(await legacy('index')), ...(await legacy('streamableHttp')) };
 
 const serverUrl = process.argv.at(-1);
 const scenario = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
@@ -53,7 +51,10 @@ const credentials = credentialsFor({
   store: new FileTokenStore(directory),
   open: browser,
 });
-const client = new Client({ name: 'bulkhead-auth-conformance', version: '0.0.0' });
+const client = new Client(
+  { name: 'bulkhead-auth-conformance', version: '0.0.0' },
+  modern ? { versionNegotiation: { mode: 'auto' } } : {},
+);
 try {
   await client.connect(new StreamableHTTPClientTransport(new URL(serverUrl), { fetch: credentials.wrap() }));
   await client.listTools();

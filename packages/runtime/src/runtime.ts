@@ -86,6 +86,7 @@ export class Runtime implements RuntimeApi {
   readonly #refContext: RefContext;
   #link: SupervisorLink;
   #losses: number[] = [];
+  readonly #earlyWarnings: RuntimeEvents['warning'][0][] = [];
   #pending = 0;
   #sweep: NodeJS.Timeout | undefined;
   #closing: Promise<CloseReport> | undefined;
@@ -242,6 +243,11 @@ export class Runtime implements RuntimeApi {
 
   on<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this {
     this.#events.on(event, listener as never);
+    if (event === 'warning' && this.#earlyWarnings.length > 0) {
+      queueMicrotask(() => {
+        for (const warning of this.#earlyWarnings.splice(0)) this.#warn(warning);
+      });
+    }
     return this;
   }
 
@@ -478,7 +484,7 @@ export class Runtime implements RuntimeApi {
       case 'removed':
         return;
       case 'warning':
-        this.#events.emit('warning', {
+        this.#warn({
           message: notice.message,
           ...(notice.server === undefined ? {} : { server: notice.server }),
         });
@@ -486,6 +492,12 @@ export class Runtime implements RuntimeApi {
       default:
         notice satisfies never;
     }
+  }
+
+  /** The first warnings come before anybody can listen: they are kept for the first listener. */
+  #warn(warning: RuntimeEvents['warning'][0]): void {
+    if (this.#events.listenerCount('warning') > 0) this.#events.emit('warning', warning);
+    else if (this.#earlyWarnings.length < 100) this.#earlyWarnings.push(warning);
   }
 
   #told(server: string, { name, params }: ServerEvent): void {

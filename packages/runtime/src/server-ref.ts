@@ -416,6 +416,24 @@ export class ServerRef {
       this.#mailbox.remove(call);
       this.#unsent(call, refusal);
     }
+    this.#recall();
+  }
+
+  /** The same for calls that the thread holds for its next process: without a connection the watermark stands still. */
+  #recall(): void {
+    if (this.#link === undefined) return;
+    const sentUpTo = Atomics.load(this.#link.sent, 0);
+    for (const call of [...this.#calls.values()]) {
+      if (call.id <= sentUpTo) continue;
+      call.attempts--; // it was handed to the thread, never to a server
+      const refusal = this.#refusal(call);
+      if (refusal === undefined) {
+        call.attempts++;
+        continue;
+      }
+      this.#unsent(call, refusal);
+      this.#forget(call);
+    }
   }
 
   /** Calls that were on a port that closed, until the supervisor says why (or for a moment). */

@@ -29,6 +29,8 @@ export class StdioTransport implements WireTransport {
   readonly #onSkipped: () => void;
   #heard = false;
   #ended = false;
+  /** The stream has ended: what is read now stood without a newline. */
+  #tail = false;
 
   /**
    * `onBytes` is called for every chunk that arrives (one of the watchdog's signals), `onSkipped` for every line that
@@ -63,6 +65,7 @@ export class StdioTransport implements WireTransport {
     });
     this.#socket.on('drain', () => this.lane?.onDrain());
     this.#socket.on('end', () => {
+      this.#tail = true;
       this.#framer.end();
       this.lane?.onTurn();
       this.#finish({ kind: 'closed', message: 'the server closed its stdout' });
@@ -135,7 +138,11 @@ export class StdioTransport implements WireTransport {
       case 'messages':
         this.#heard = true;
         if (reading.batch) this.onwarning?.('the server wraps messages in a JSON array; they were unwrapped');
-        for (const message of reading.messages) this.#router.route(message);
+        for (const message of reading.messages) {
+          // Cut off by the end of the stream: no answer at all, and what was sent has an unknown outcome.
+          if (this.#tail && message.kind === 'invalid') continue;
+          this.#router.route(message);
+        }
         return;
       default:
         reading satisfies never;

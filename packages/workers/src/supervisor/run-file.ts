@@ -12,6 +12,8 @@ const processMark = z.object({ pid: z.number().int().positive(), started: z.stri
 const runRecord = z.object({ host: processMark, groups: z.array(processMark) });
 type RunRecord = z.infer<typeof runRecord>;
 
+const UNKNOWN = 'unknown';
+
 export class RunFile {
   readonly #file: string;
   readonly #record: RunRecord;
@@ -20,11 +22,11 @@ export class RunFile {
   constructor(directory: string, id: string) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     this.#file = join(directory, `${process.pid}-${id}.json`);
-    this.#record = { host: { pid: process.pid, started: startOf(process.pid) ?? 'unknown' }, groups: [] };
+    this.#record = { host: { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN }, groups: [] };
   }
 
   add(pid: number): void {
-    this.#record.groups.push({ pid, started: startOf(pid) ?? 'unknown' });
+    this.#record.groups.push({ pid, started: startOf(pid) ?? UNKNOWN });
     this.#write();
   }
 
@@ -54,7 +56,8 @@ export function reapLeftovers(directory: string): number[] {
     const file = join(directory, name);
     try {
       const { host, groups } = runRecord.parse(JSON.parse(readFileSync(file, 'utf8')));
-      if (startOf(host.pid) === host.started) continue; // alive
+      // Alive, or nobody can tell: a host that could not read its own start must not be taken for dead.
+      if (host.started === UNKNOWN || startOf(host.pid) === host.started) continue;
       for (const { pid, started } of groups) {
         if (startOf(pid) !== started) continue; // gone, or the number belongs to somebody else now
         signalGroup(pid, 'SIGKILL');

@@ -5,6 +5,9 @@ import type { SupervisorOptions } from '../protocol.js';
 import type { Child } from './child.js';
 import { type WatchState, watched, watchInitial } from './watchdog.js';
 
+/** A verdict this much later than its limit was not in time itself. */
+const LATE_PING_MS = 500;
+
 export class Watch {
   readonly #board: Board;
   readonly #options: SupervisorOptions;
@@ -92,8 +95,13 @@ export class Watch {
   #ping(child: Child): void {
     const { generation, thread } = child;
     const { pingTimeoutMs } = this.#options;
+    const askedAt = now();
+    const bytes = this.#board.get(child.slot, 'bytes');
     thread?.control.call('ping', [pingTimeoutMs], { timeoutMs: pingTimeoutMs + 1_000 }).catch(() => {
       const busy = this.#board.get(child.slot, 'inFlight') > 0;
+      // A host that was stopped finds its timers due before it reads what came meanwhile: that proves nothing.
+      const late = now() - askedAt > pingTimeoutMs + LATE_PING_MS;
+      if (late || this.#board.get(child.slot, 'bytes') !== bytes) return;
       if (child.generation !== generation || child.state !== 'ready' || busy) return;
       child.declareDead({
         kind: 'ping',
