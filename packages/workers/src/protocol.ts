@@ -32,6 +32,12 @@ export type Launch =
     }
   | { type: 'http' | 'sse'; url: string; headers: [string, string][] };
 
+/** Which era of the protocol to speak; `auto` asks the server. */
+export type Protocol = 'auto' | 'legacy' | '2026-07-28';
+
+/** `legacy-first`: like `auto`, but without asking, since the server is known to be of the older era. */
+export type OpenAs = Protocol | 'legacy-first';
+
 /** A server as the supervisor takes it. */
 export interface ServerSpec {
   name: string;
@@ -41,6 +47,8 @@ export interface ServerSpec {
   /** Stop after this much idleness; 0 never. */
   idleStopMs: number;
   disabled: boolean;
+  /** Default `auto`. */
+  protocol?: Protocol;
   /** Set when the entry may not start yet, with the reason a person reads. */
   held?: { state: 'needs-approval' | 'needs-auth'; reason: string };
   /** Hash of everything above that decides whether a change needs a restart; also the key of the catalog cache. */
@@ -238,8 +246,11 @@ export interface ServerControl {
   addPort(port: MessagePort, sent: SharedArrayBuffer): Answer<null>;
   /** Listens on `path` for the one connection that becomes the child's stdio; resolves when listening. */
   listen(path: string): Promise<Answer<null>>;
-  /** Handshake and tool list over the accepted connection, inside `timeoutMs`. */
-  open(timeoutMs: number): Promise<Answer<ServerCatalog>>;
+  /**
+   * Handshake and tool list over the accepted connection, inside `timeoutMs`. Fails with `START_FAILED` and
+   * `data.kind` `probe-exit` when the server ended on the question for its era: start it again as `legacy-first`.
+   */
+  open(timeoutMs: number, openAs?: OpenAs): Promise<Answer<ServerCatalog>>;
   /** The process is gone: settle what was sent, with the true cause. */
   processEnded(end: ProcessEnd): Promise<Answer<null>>;
   /** Ends the transport towards the server (EOF on its stdin). */

@@ -95,6 +95,9 @@ const shape = {
   timeout: ranged(optionRanges.callTimeoutMs).optional(),
   lifecycle: z.enum(['eager', 'lazy'], { error: expected('"eager" or "lazy"') }).optional(),
   idleStopMs: ranged({ unit: 'duration', min: 0, max: MAX_TIMER_MS }).optional(),
+  protocol: z
+    .enum(['auto', 'legacy', '2026-07-28'], { error: expected('"auto", "legacy" or "2026-07-28"') })
+    .optional(),
   disabled: flag.optional(),
   enabled: flag.optional(),
 };

@@ -2,7 +2,7 @@
  * One server entry, from raw values to a valid `Entry`: what it is (a program or a URL), its aliases, its unknown
  * keys. An entry is checked alone, so one bad entry never costs another. Texts are still unexpanded here. Pure.
  */
-import type { ServerOptions } from '@bulkhead/workers';
+import type { Protocol, ServerOptions } from '@bulkhead/workers';
 import { type Finding, kindOf, type RawEntry } from './entry.js';
 import { entryKeys, entrySchema, type Fields, optionKeys } from './fields.js';
 import { isForeignKey, suggestKey } from './keys.js';
@@ -26,6 +26,7 @@ export interface Entry {
   options: Partial<ServerOptions>;
   lifecycle: 'eager' | 'lazy';
   idleStopMs: number;
+  protocol: Protocol;
   disabled: boolean;
 }
 
@@ -71,6 +72,7 @@ export function readEntry(raw: RawEntry): { entry?: Entry; findings: Finding[] }
     options,
     lifecycle: fields.lifecycle ?? 'eager',
     idleStopMs: fields.idleStopMs ?? 0,
+    protocol: fields.protocol ?? 'auto',
     disabled: isDisabled(fields),
   };
   return { entry, findings };

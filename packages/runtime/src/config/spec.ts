@@ -46,17 +46,18 @@ export function specFromEntry(
   // A longer idle limit would otherwise be cut by a hard limit that nobody wrote.
   const callMaxMs = entry.options.callMaxMs ?? Math.max(merged.callMaxMs, merged.callTimeoutMs);
   const options: ServerOptions = { ...merged, callMaxMs };
-  const { lifecycle, idleStopMs, disabled } = entry;
+  const { lifecycle, idleStopMs, protocol, disabled } = entry;
   const parts = [
     name,
     fingerprintParts(launch, entry),
     Object.entries(options).sort(),
     lifecycle,
     idleStopMs,
+    protocol,
     disabled,
   ];
   return {
-    spec: { name, launch, options, lifecycle, idleStopMs, disabled, fingerprint: sha256(parts) },
+    spec: { name, launch, options, lifecycle, idleStopMs, protocol, disabled, fingerprint: sha256(parts) },
     findings,
   };
 }

@@ -7,7 +7,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { Board } from '../board.js';
 import { now } from '../clock.js';
 import { MAX_TIMER_MS } from '../defaults.js';
-import type { WireError } from '../errors.js';
+import { encodeError, type WireError } from '../errors.js';
 import type { ErrorCode } from '../outcomes.js';
 import {
   CALL_STRIDE,
@@ -20,7 +20,15 @@ import {
 import { Asks } from './asks.js';
 import { DataPort } from './data-port.js';
 import { resultSpan, resultSpanBytes } from './envelope.js';
+import {
+  answersText,
+  type InputRequired,
+  inputProblem,
+  largeNeedsInput,
+  needsInput,
+} from './input-rounds.js';
 import type { OutputChecker } from './output-checker.js';
+import type { Dialect } from './session.js';
 import type { LaneSink, LargeResponse, Response, WireTransport } from './transport.js';
 
 /** One call from the moment it arrives in this thread until it is settled. */
@@ -39,6 +47,11 @@ interface LaneCall {
   wireId: number;
   sentAt: number;
   progress: number;
+  /** Members of `params` that answer the server's questions, as JSON text; empty before the first round. */
+  answers: string;
+  rounds: number;
+  /** Set while the agent answers the server's questions: the call is in nobody's hands but ours. */
+  asking: AbortController | undefined;
 }
 
 export interface LaneOptions {
@@ -62,6 +75,7 @@ export class Lane implements LaneSink {
   /** Calls that arrived and wait for the window or for the transport to drain, in order. */
   #waiting: LaneCall[] = [];
   #transport: WireTransport | undefined;
+  #dialect: Dialect | undefined;
   #toolJson = new Map<string, string>();
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
@@ -86,8 +100,9 @@ export class Lane implements LaneSink {
   }
 
   /** Calls flow only between `connected` and `disconnected`; what waits meanwhile stays within its deadlines. */
-  connected(transport: WireTransport): void {
+  connected(transport: WireTransport, dialect?: Dialect): void {
     this.#transport = transport;
+    this.#dialect = dialect;
     transport.lane = this;
     this.#pump();
     this.#publish();
@@ -97,6 +112,7 @@ export class Lane implements LaneSink {
   disconnected(reason: Reason): void {
     this.#transport = undefined;
     for (const call of this.#inFlight.values()) {
+      call.asking?.abort();
       this.#fail(call, {
         code: 'OUTCOME_UNKNOWN',
         message: `${this.#name(call)}: sent, but the server was gone before it answered: ${reason.message}; it may have done the work`,
@@ -148,6 +164,7 @@ export class Lane implements LaneSink {
       return;
     }
     if (request[0] === laneOp.notify) {
+      if (this.#dialect !== undefined) return; // the stateless era has no notification that an agent could send
       this.#transport?.writeFrames(
         `{"jsonrpc":"2.0","method":${JSON.stringify(request[1])},"params":${request[2]}}\n`,
       );
@@ -170,6 +187,9 @@ export class Lane implements LaneSink {
         wireId: 0,
         sentAt: 0,
         progress: -1,
+        answers: '',
+        rounds: 0,
+        asking: undefined,
       };
       this.#waiting.push(call);
       arrived++;
@@ -206,6 +226,7 @@ export class Lane implements LaneSink {
     const sentAt = now();
     while (taken < this.#waiting.length && this.#inFlight.size < this.#options.window) {
       const call = this.#waiting[taken++] as LaneCall;
+      if (this.#absorbed(call)) continue;
       call.wireId = transport.claimId();
       call.sentAt = sentAt;
       this.#inFlight.set(call.wireId, call);
@@ -216,7 +237,7 @@ export class Lane implements LaneSink {
     }
     if (taken === 0) return;
     this.#waiting = taken === this.#waiting.length ? [] : this.#waiting.slice(taken);
-    transport.writeFrames(frames);
+    if (frames !== '') transport.writeFrames(frames);
     if (this.#waiting.length > 0 && !transport.congested && this.#inFlight.size < this.#options.window)
       this.#pump();
   }
@@ -228,12 +249,58 @@ export class Lane implements LaneSink {
       this.#toolJson.set(call.tool, name);
     }
     const id = call.wireId;
+    if (this.#dialect !== undefined) return this.#modernFrame(call, name, this.#dialect.meta());
     if (call.method !== '') return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${call.args}}\n`;
     return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},"_meta":{"progressToken":${id}}}}\n`;
   }
 
+  #modernFrame(call: LaneCall, name: string, meta: string): string {
+    const id = call.wireId;
+    const envelope = `"_meta":{${meta},"progressToken":${id}}${call.answers}`;
+    if (call.method === '') {
+      return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},${envelope}}}\n`;
+    }
+    // A `_meta` of the caller's own is joined with the envelope, which counts: one member cannot stand there twice.
+    if (call.args.includes('"_meta"')) {
+      const { _meta, ...others } = JSON.parse(call.args);
+      const merged = {
+        ...(typeof _meta === 'object' ? _meta : {}),
+        ...JSON.parse(`{${meta}}`),
+        progressToken: id,
+      };
+      const rest = JSON.stringify({ ...others, _meta: merged }).slice(0, -1);
+      return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${rest}${call.answers}}}\n`;
+    }
+    const own = call.args.slice(1).trimStart();
+    const params = own === '}' ? `{${envelope}}` : `{${envelope},${own}`;
+    return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${params}}\n`;
+  }
+
+  /** Requests that this era has no method for are answered by the session. */
+  #absorbed(call: LaneCall): boolean {
+    if (call.method === '' || this.#dialect === undefined) return false;
+    const answer = this.#dialect.absorb(call.method, JSON.parse(call.args));
+    if (answer === undefined) return false;
+    call.port.markSent(call.id);
+    answer.then(
+      (result) => {
+        call.port.reply(call.id, laneStatus.ok, JSON.stringify(result), null, now() - call.arrivedAt);
+        this.#publish();
+      },
+      (error: unknown) => {
+        this.#fail(call, encodeError(error));
+        this.#publish();
+      },
+    );
+    return true;
+  }
+
   #cancelOnWire(call: LaneCall): void {
     this.#release(call);
+    if (call.asking !== undefined) {
+      call.asking.abort(); // between two rounds the server knows of no request
+      return;
+    }
     this.#transport?.writeFrames(
       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":${call.wireId},"reason":"The client no longer waits for this request."}}\n`,
     );
@@ -265,6 +332,11 @@ export class Lane implements LaneSink {
       });
       return;
     }
+    const input = this.#dialect === undefined ? undefined : needsInput(result as Record<string, unknown>);
+    if (input !== undefined) {
+      void this.#answerInput(call, input);
+      return;
+    }
     const isError = (result as Record<string, unknown>).isError === true;
     const warnings =
       call.method === '' ? this.#options.checker.check(call.tool, result as Record<string, unknown>) : [];
@@ -286,10 +358,62 @@ export class Lane implements LaneSink {
     }
   }
 
+  /**
+   * The server wants something of the agent before it goes on: ask, then send the same request again with the answers
+   * and the server's own state, under a new id. Nothing of it is kept.
+   */
+  async #answerInput(call: LaneCall, input: InputRequired): Promise<void> {
+    const dialect = this.#dialect;
+    const problem = inputProblem(input, ++call.rounds, dialect?.answers ?? new Set());
+    if (problem !== undefined) {
+      this.#fail(call, { code: 'PROTOCOL_ERROR', message: `${this.#name(call)}: ${problem}` });
+      return;
+    }
+    const asking = new AbortController();
+    call.asking = asking;
+    this.#inFlight.set(call.wireId, call); // it still has its place, its deadlines and its cancellation
+    try {
+      const answers = await Promise.all(
+        [...input.requests].map(async ([key, { method, params }]) => {
+          return [key, await this.#asks.ask(call.port, method, params, asking.signal)] as const;
+        }),
+      );
+      if (asking.signal.aborted || this.#inFlight.get(call.wireId) !== call) return;
+      this.#inFlight.delete(call.wireId);
+      call.asking = undefined;
+      call.answers = answersText(new Map(answers), input.state);
+      const transport = this.#transport;
+      if (transport === undefined) return;
+      call.wireId = transport.claimId();
+      call.idleAt = now() + call.idleMs;
+      this.#inFlight.set(call.wireId, call);
+      transport.writeFrames(this.#frame(call));
+      this.#arm(Math.min(call.idleAt, call.hardAt));
+    } catch (error) {
+      asking.abort(); // the other questions of this round
+      if (this.#inFlight.get(call.wireId) !== call) return;
+      this.#inFlight.delete(call.wireId);
+      call.asking = undefined;
+      const failed = encodeError(error);
+      const message = `${this.#name(call)}: the server asked for input, and the agent gave none: ${failed.message}`;
+      this.#fail(call, { ...failed, message });
+      this.#pump();
+    } finally {
+      this.#publish();
+    }
+  }
+
   onLarge(wireId: number, { bytes, result, isError }: LargeResponse): void {
     const call = this.#inFlight.get(wireId);
     if (call === undefined) return;
     this.#release(call);
+    if (this.#dialect !== undefined && largeNeedsInput(bytes, result.start)) {
+      this.#fail(call, {
+        code: 'TOO_LARGE',
+        message: `${this.#name(call)}: the server asks for input with a message of ${bytes.length} bytes`,
+      });
+      return;
+    }
     const warnings = isError || call.method !== '' ? [] : this.#options.checker.checkLarge(call.tool, bytes);
     const status = isError ? laneStatus.toolError : laneStatus.ok;
     call.port.replyBytes(call.id, status, bytes, result, warnings, now() - call.sentAt);

@@ -6,10 +6,12 @@
 import type { Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import { Board } from '../board.js';
+import { now } from '../clock.js';
 import { answer } from '../control.js';
 import { BulkheadError } from '../errors.js';
 import type {
   Answer,
+  OpenAs,
   ProcessEnd,
   Reason,
   ServerCatalog,
@@ -21,10 +23,11 @@ import type {
 import { describeEnd } from './describe-end.js';
 import { Lane } from './lane.js';
 import { listenOnce } from './listener.js';
+import { openSession } from './open-session.js';
 import { OutputChecker } from './output-checker.js';
 import { Rate } from './rate.js';
 import { Refresher } from './refresher.js';
-import { LegacySession } from './session-legacy.js';
+import type { Session } from './session.js';
 import { StdioTransport } from './stdio.js';
 
 /** After the process's exit, how long bytes that are still in the socket may take to arrive. */
@@ -35,7 +38,8 @@ const CAUSE_GRACE_MS = 500;
 /** One connection from hand-over to end. */
 interface Connection {
   transport: StdioTransport;
-  session: LegacySession;
+  /** Unset while the era is asked for. */
+  session: Session | undefined;
   /** Set when the socket ended; the true cause may still come from the supervisor. */
   ended: Promise<Reason>;
   reason: Reason | undefined;
@@ -84,21 +88,24 @@ export class ServerThread implements ServerControl {
     });
   }
 
-  open(timeoutMs: number): Promise<Answer<ServerCatalog>> {
+  open(timeoutMs: number, openAs: OpenAs = 'legacy'): Promise<Answer<ServerCatalog>> {
     return answer(async () => {
       if (this.#connected === undefined) throw new BulkheadError('INTERNAL', 'open before listen');
       const socket = await this.#connected;
       const connection = this.#adopt(socket);
-      const catalog = await connection.session.open(timeoutMs).catch((error: unknown) => {
-        // What the transport saw says more than the session's "connection closed".
-        const seen = connection.reason;
-        if (seen === undefined || seen.kind === 'closed') throw error;
-        throw new BulkheadError('START_FAILED', seen.message, { data: { kind: seen.kind }, cause: error });
-      });
+      const { catalog, session } = await this.#openSession(connection, timeoutMs, openAs).catch(
+        (error: unknown) => {
+          // What the transport saw says more than the session's "connection closed".
+          const seen = connection.reason;
+          const said = error instanceof BulkheadError && error.data.kind === 'probe-exit';
+          if (seen === undefined || seen.kind === 'closed' || said) throw error;
+          throw new BulkheadError('START_FAILED', seen.message, { data: { kind: seen.kind }, cause: error });
+        },
+      );
       await this.#checker.learn(catalog.tools);
       this.#hash = JSON.stringify(catalog);
       // The lane opens only now: nothing may reach the server before `notifications/initialized`.
-      if (!connection.over) this.#lane.connected(connection.transport);
+      if (!connection.over) this.#lane.connected(connection.transport, session.dialect);
       return catalog;
     });
   }
@@ -130,7 +137,7 @@ export class ServerThread implements ServerControl {
     return answer(async () => {
       if (this.#connection === undefined) throw new BulkheadError('NOT_READY', 'no session');
       const startedAt = performance.now();
-      await this.#connection.session.ping(timeoutMs);
+      await this.#connection.session?.ping(timeoutMs);
       return { roundTripMs: performance.now() - startedAt };
     });
   }
@@ -140,20 +147,16 @@ export class ServerThread implements ServerControl {
   }
 
   #adopt(socket: Socket): Connection {
-    const { slot, options, clientInfo } = this.#init;
+    const { slot, options } = this.#init;
     const transport = new StdioTransport(socket, {
       maxMessageBytes: options.maxMessageBytes,
       onBytes: () => this.#board.add(slot, 'bytes'),
       onSkipped: () => this.#board.add(slot, 'skipped'),
     });
-    const session = new LegacySession(transport, clientInfo, this.#init.handlers);
-    session.onEvent = (event) => this.#event(event);
-    session.onAsk = (method, params, signal) => this.#lane.ask(method, params, signal);
-    session.onToolsChanged = () => this.#refresher.changed();
     transport.onwarning = (message) => this.#notice({ type: 'warning', message });
     const connection: Connection = {
       transport,
-      session,
+      session: undefined,
       over: false,
       reason: undefined,
       ended: new Promise((resolve) => {
@@ -173,19 +176,37 @@ export class ServerThread implements ServerControl {
     return connection;
   }
 
+  #openSession(connection: Connection, timeoutMs: number, openAs: OpenAs) {
+    const { clientInfo, handlers } = this.#init;
+    return openSession(connection.transport, {
+      clientInfo,
+      handlers,
+      openAs,
+      timeoutMs,
+      now,
+      adopt: (session) => {
+        connection.session = session;
+        session.onEvent = (event) => this.#event(event);
+        session.onAsk = (method, params, signal) => this.#lane.ask(method, params, signal);
+        session.onToolsChanged = () => this.#refresher.changed();
+      },
+    });
+  }
+
   /** Ends a connection once, with the best cause known. */
   #over(connection: Connection, reason: Reason): void {
     if (connection.over) return;
     connection.over = true;
     if (this.#connection === connection) this.#connection = undefined;
     this.#lane.disconnected(reason);
-    void connection.session.close().catch(() => {});
+    const { session, transport } = connection;
+    void (session ?? transport).close().catch(() => {});
   }
 
   /** Reads the list again; true when it changed. A failed read keeps the last good list. */
   async #refresh(): Promise<boolean> {
     const connection = this.#connection;
-    if (connection === undefined) return false;
+    if (connection?.session === undefined) return false;
     try {
       const catalog = await connection.session.readCatalog(this.#init.options.startupTimeoutMs);
       const hash = JSON.stringify(catalog);

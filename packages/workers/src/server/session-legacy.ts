@@ -8,14 +8,16 @@ import { z } from 'zod';
 import { BulkheadError } from '../errors.js';
 import type { HandlerSet, ServerCatalog, ServerEvent } from '../protocol.js';
 import { readToolList } from './catalog.js';
+import type { Session } from './session.js';
 import type { WireTransport } from './transport.js';
+import { VersionLadder } from './version-ladder.js';
 
 /** Any object: strict result schemas reject whole lists over one odd tool. */
 const loose = z.looseObject({});
 
-export class LegacySession {
+export class LegacySession implements Session {
   readonly #client: Client;
-  readonly #transport: WireTransport;
+  readonly #transport: VersionLadder;
   #protocolVersion = '';
   /** The server's tool list changed. */
   onToolsChanged: (() => void) | undefined;
@@ -35,7 +37,7 @@ export class LegacySession {
     clientInfo: { name: string; version: string; title?: string },
     handlers: HandlerSet,
   ) {
-    this.#transport = transport;
+    this.#transport = new VersionLadder(transport);
     this.#client = new Client(clientInfo, { capabilities: capabilitiesOf(handlers) });
     this.#client.fallbackNotificationHandler = async ({ method, params }) => this.#told(method, params ?? {});
     const asked = new Map([
@@ -132,6 +134,11 @@ export class LegacySession {
       if (error instanceof McpError && !isLocal(error)) return;
       throw translate('ping', error, timeoutMs);
     }
+  }
+
+  /** After a failed `open`: the version of the later era that the server named instead. */
+  get modernOnly(): string | undefined {
+    return this.#transport.modernOnly;
   }
 
   async close(): Promise<void> {

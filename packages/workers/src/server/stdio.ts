@@ -28,6 +28,7 @@ export class StdioTransport implements WireTransport {
   readonly #onBytes: () => void;
   readonly #onSkipped: () => void;
   #heard = false;
+  #started = false;
   #ended = false;
   /** The stream has ended: what is read now stood without a newline. */
   #tail = false;
@@ -57,7 +58,10 @@ export class StdioTransport implements WireTransport {
     );
   }
 
+  /** Idempotent: the probe of the era starts it before the session does. */
   async start(): Promise<void> {
+    if (this.#started) return;
+    this.#started = true;
     this.#socket.on('data', (chunk: Buffer) => {
       this.#onBytes();
       this.#framer.push(chunk);

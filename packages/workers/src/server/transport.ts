@@ -40,6 +40,11 @@ export interface WireTransport extends Transport {
   /** Called once when the connection is over, with why as far as the transport knows. */
   onended: ((reason: Reason) => void) | undefined;
   onwarning: ((message: string) => void) | undefined;
+  /**
+   * Which era the next frames belong to; over HTTP it decides their headers. Said before the question for the era
+   * (`modern`) and again when the answer was another one.
+   */
+  setEra?(era: 'legacy' | 'modern'): void;
   /** Stdout lines that were not protocol. */
   skipped(): { count: number; tail: string[] };
 }
