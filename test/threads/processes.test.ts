@@ -143,7 +143,8 @@ describe('a server that dies', () => {
     const report = await runtime.ready();
     expect(report.failed[0]).toMatchObject({ state: 'quarantined', reason: { kind: 'exit', exitCode: 1 } });
     expect(report.failed[0]?.reason?.message).toContain('ImportError: no module named x');
-    expect((await runtime.status()).servers[0]?.spawns).toBe(3);
+    // Three, and one that cost nothing: it might have left because it was asked for its era.
+    expect((await runtime.status()).servers[0]?.spawns).toBe(4);
   });
 
   it('between spawn and first write is data, never an exception: 30 times over (B030)', async () => {

@@ -54,6 +54,11 @@ export interface AgentHandlers {
     params: Record<string, unknown>,
     context: AskContext,
   ) => Promise<ElicitationAnswer> | ElicitationAnswer;
+  /**
+   * Shows a sign-in page to a person, in a browser for instance; resolves when that is done, not when he has signed in.
+   * Without it a remote server that needs a sign-in rests as `needs-auth`.
+   */
+  authorize?: (url: string, context: AskContext) => Promise<void> | void;
   /** `roots/list`. After a change call `runtime.rootsChanged()`. */
   roots?: (context: AskContext) => Promise<Root[]> | Root[];
 }

@@ -1,5 +1,5 @@
 /** The agent's answers to what servers ask: runs the handlers, fills defaults, and never throws across the port. */
-import { encodeError, type HandlerSet, type LaneAsk, type WireError } from '@bulkhead/workers';
+import { AUTHORIZE, encodeError, type HandlerSet, type LaneAsk, type WireError } from '@bulkhead/workers';
 import type { AgentHandlers, AskContext, ElicitationAnswer } from './api.js';
 
 export class AskDesk {
@@ -10,11 +10,12 @@ export class AskDesk {
   }
 
   get offered(): HandlerSet {
-    const { sampling, elicitation, roots } = this.#handlers;
+    const { sampling, elicitation, roots, authorize } = this.#handlers;
     return {
       sampling: sampling !== undefined,
       elicitation: elicitation !== undefined,
       roots: roots !== undefined,
+      authorize: authorize !== undefined,
     };
   }
 
@@ -54,7 +55,11 @@ export class AskDesk {
   }
 
   async #run(method: string, params: Record<string, unknown>, context: AskContext): Promise<unknown> {
-    const { sampling, elicitation, roots } = this.#handlers;
+    const { sampling, elicitation, roots, authorize } = this.#handlers;
+    if (method === AUTHORIZE && authorize) {
+      await authorize(String(params.url), context);
+      return {};
+    }
     if (method === 'sampling/createMessage' && sampling) return sampling(params, context);
     if (method === 'elicitation/create' && elicitation)
       return withDefaults(params, await elicitation(params, context));

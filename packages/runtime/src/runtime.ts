@@ -511,6 +511,11 @@ export class Runtime implements RuntimeApi {
       case 'resource':
         this.#events.emit('resource', { server, uri: String(params.uri) });
         return;
+      case 'renewed': {
+        const ref = this.#refs.get(server);
+        if (ref !== undefined) void this.#wishes.get(server)?.repeat(this.#request(ref));
+        return;
+      }
       case 'resources':
       case 'prompts':
         this.#events.emit(name, { server });

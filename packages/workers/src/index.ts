@@ -8,6 +8,7 @@ export * from './json-span.js';
 export * from './outcomes.js';
 export type { ShapeAnswer, ShapeTask } from './pool/tasks.js';
 export * from './protocol.js';
+export type { AuthSettings } from './server/auth/settings.js';
 export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.js';
 
 /** One bundled file per thread entry; see `build.mjs`. */

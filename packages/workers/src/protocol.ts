@@ -10,6 +10,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { serverDefaults, supervisorDefaults } from './defaults.js';
 import type { WireError } from './errors.js';
+import type { AuthSettings } from './server/auth/settings.js';
 
 type Numbers<T> = { -readonly [K in keyof T]: number };
 
@@ -30,7 +31,7 @@ export type Launch =
       /** Absolute. */
       cwd: string;
     }
-  | { type: 'http' | 'sse'; url: string; headers: [string, string][] };
+  | { type: 'http' | 'sse'; url: string; headers: [string, string][]; auth?: AuthSettings };
 
 /** Which era of the protocol to speak; `auto` asks the server. */
 export type Protocol = 'auto' | 'legacy' | '2026-07-28';
@@ -158,6 +159,8 @@ export interface HandlerSet {
   sampling: boolean;
   elicitation: boolean;
   roots: boolean;
+  /** Somebody can open a sign-in page for a person. */
+  authorize: boolean;
 }
 
 /** Answers of the control plane are values: nothing is thrown across a thread. */
@@ -251,8 +254,16 @@ export interface ServerControl {
    * `data.kind` `probe-exit` when the server ended on the question for its era: start it again as `legacy-first`.
    */
   open(timeoutMs: number, openAs?: OpenAs): Promise<Answer<ServerCatalog>>;
+  /** The same for a server that is reached over HTTP: there is no process to hand over. */
+  connect(
+    launch: Extract<Launch, { type: 'http' | 'sse' }>,
+    timeoutMs: number,
+    openAs?: OpenAs,
+  ): Promise<Answer<ServerCatalog>>;
   /** The process is gone: settle what was sent, with the true cause. */
   processEnded(end: ProcessEnd): Promise<Answer<null>>;
+  /** Ends a remote session politely; waits for at most about a second. */
+  goodbye(): Promise<Answer<null>>;
   /** Ends the transport towards the server (EOF on its stdin). */
   endInput(): Answer<null>;
   ping(timeoutMs: number): Promise<Answer<{ roundTripMs: number }>>;
@@ -262,7 +273,7 @@ export interface ServerControl {
 
 /** What a server tells unasked, apart from its tool list. `params` are as they came. */
 export interface ServerEvent {
-  name: 'log' | 'resource' | 'resources' | 'prompts';
+  name: 'renewed' | 'log' | 'resource' | 'resources' | 'prompts';
   params: Record<string, unknown>;
 }
 
@@ -271,6 +282,10 @@ export type ServerNotice =
   | { type: 'catalog'; catalog: ServerCatalog }
   | { type: 'closed'; reason: Reason }
   | { type: 'warning'; message: string }
+  /** A person is being asked; the start-up limit stands still meanwhile. */
+  | { type: 'asking'; open: boolean }
+  /** A lost session was replaced in place: what was wished of it must be told again. */
+  | { type: 'renewed' }
   | { type: 'online' };
 
 // ── data port ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -308,6 +323,9 @@ export const laneStatus = {
  */
 export type LaneReply = (number | string | ArrayBuffer | WireError | LaneExtra | null)[];
 export const REPLY_STRIDE = 5;
+
+/** Method of the one {@link LaneAsk} that comes from us, not from a server: `{url}` of a sign-in page. */
+export const AUTHORIZE = 'bulkhead/authorize';
 
 /** Server thread → agent: the server asks something of the client; answered by `[answer, …]`. */
 export type LaneAsk =

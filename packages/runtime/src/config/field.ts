@@ -9,7 +9,7 @@ export type ExpandField = (text: string, path: Finding['path']) => string;
 export function fieldExpander(lookup: Lookup, findings: Finding[]): ExpandField {
   return (text, path) => {
     const found = expand(text, lookup);
-    const remote = path[0] === 'headers' || path[0] === 'url';
+    const remote = path[0] === 'headers' || path[0] === 'url' || path[0] === 'auth';
     for (const variable of new Set(found.missing)) {
       const hint = `set ${variable}, or give a default: \${${variable}:-…}`;
       findings.push({ severity: 'error', path, message: `the variable ${variable} is not set`, hint });

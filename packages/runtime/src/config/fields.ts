@@ -2,8 +2,10 @@
  * The fields an entry may have: their forms and ranges as a zod shape. One table, which the docs quote. Messages say
  * what was expected and which kind of value came, never the text of the value, which may be a secret. Pure.
  */
+
 import { MAX_TIMER_MS, type ServerOptions } from '@bulkhead/workers';
 import { z } from 'zod';
+import { authSchema } from './auth.js';
 import { parseDuration } from './duration.js';
 import { kindOf } from './entry.js';
 
@@ -91,6 +93,7 @@ const shape = {
   inheritEnv: flag.optional(),
   url: text.optional(),
   headers: z.map(z.string(), looseText, { error: expected('an object of strings') }).optional(),
+  auth: authSchema.optional(),
   ...optionShape,
   timeout: ranged(optionRanges.callTimeoutMs).optional(),
   lifecycle: z.enum(['eager', 'lazy'], { error: expected('"eager" or "lazy"') }).optional(),

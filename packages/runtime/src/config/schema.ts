@@ -2,7 +2,9 @@
  * One server entry, from raw values to a valid `Entry`: what it is (a program or a URL), its aliases, its unknown
  * keys. An entry is checked alone, so one bad entry never costs another. Texts are still unexpanded here. Pure.
  */
+
 import type { Protocol, ServerOptions } from '@bulkhead/workers';
+import type { AuthFields } from './auth.js';
 import { type Finding, kindOf, type RawEntry } from './entry.js';
 import { entryKeys, entrySchema, type Fields, optionKeys } from './fields.js';
 import { isForeignKey, suggestKey } from './keys.js';
@@ -17,7 +19,7 @@ export type Endpoint =
       cwd: string | undefined;
       inheritEnv: boolean;
     }
-  | { type: 'http' | 'sse'; url: string; headers: Map<string, string> };
+  | { type: 'http' | 'sse'; url: string; headers: Map<string, string>; auth: AuthFields | undefined };
 
 /** A valid entry. */
 export interface Entry {
@@ -142,7 +144,7 @@ function endpointOf(fields: Fields, hints: ReadonlyMap<string, string>): Endpoin
   }
   if (url === undefined)
     return fail([key], `says "${written}", but the entry has no \`url\``, `remove \`${key}\``);
-  return { type: chosen, url, headers: fields.headers ?? new Map() };
+  return { type: chosen, url, headers: fields.headers ?? new Map(), auth: fields.auth };
 }
 
 /** Spellings in use, in lower case without `-` and `_`. */
@@ -182,7 +184,7 @@ function optionsOf(fields: Fields, pasted: unknown, findings: Finding[]): Partia
 function unusedFields(fields: Fields, type: Endpoint['type'], findings: Finding[]): void {
   const unused =
     type === 'stdio'
-      ? (['url', 'headers'] as const)
+      ? (['url', 'headers', 'auth'] as const)
       : (['command', 'args', 'env', 'cwd', 'inheritEnv'] as const);
   for (const key of unused) {
     if (fields[key] !== undefined)

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { delimiter, isAbsolute, resolve } from 'node:path';
 import type { Launch, ServerOptions, ServerSpec } from '@bulkhead/workers';
+import { authSettings } from './auth.js';
 import type { Finding } from './entry.js';
 import { childEnvironment, variableLookup } from './environment.js';
 import { expandTilde } from './expand.js';
@@ -74,7 +75,12 @@ export function approvalFingerprint(entry: Entry): string {
         endpoint.inheritEnv,
         endpoint.cwd ?? null,
       ])
-    : sha256([endpoint.type, endpoint.url, sorted(endpoint.headers)]);
+    : sha256([
+        endpoint.type,
+        endpoint.url,
+        sorted(endpoint.headers),
+        endpoint.auth === undefined ? null : sorted(endpoint.auth),
+      ]);
 }
 
 /** What would run as one line, as written and safe to print. */
@@ -147,7 +153,8 @@ function remoteLaunch(endpoint: RemoteEndpoint, field: ExpandField, findings: Fi
     ? undefined
     : urlProblem(url, endpoint.url);
   if (problem !== undefined) findings.push(problem);
-  return { type: endpoint.type, url, headers };
+  const auth = endpoint.auth === undefined ? {} : { auth: authSettings(endpoint.auth, field) };
+  return { type: endpoint.type, url, headers, ...auth };
 }
 
 /** Where a command may lie: at its path, or in the directories of the child's `PATH`. */
@@ -181,7 +188,7 @@ function fingerprintParts(launch: Launch, { endpoint }: Entry): unknown[] {
 function launchParts(launch: Launch): unknown[] {
   return launch.type === 'stdio'
     ? [launch.type, launch.command, launch.args, launch.env, launch.cwd]
-    : [launch.type, launch.url, launch.headers];
+    : [launch.type, launch.url, launch.headers, launch.auth ?? null];
 }
 
 function sorted<T>(map: ReadonlyMap<string, T>): [string, T][] {

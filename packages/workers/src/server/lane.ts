@@ -429,6 +429,13 @@ export class Lane implements LaneSink {
     });
   }
 
+  onFailed(wireId: number, error: WireError): void {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined) return;
+    this.#release(call);
+    this.#fail(call, { ...error, message: `${this.#name(call)}: ${error.message}` });
+  }
+
   onOversize(wireId: number, bytes: number): void {
     const call = this.#inFlight.get(wireId);
     if (call === undefined) return;

@@ -114,7 +114,7 @@ export class Router {
       }
       case 'notification':
         if (message.method === 'notifications/progress') this.#progress(message.value);
-        else this.#target.deliver(message.value);
+        else this.#target.deliver(this.#ids.restoreEnded(message.value));
         return;
       case 'request':
         this.#target.deliver(message.value);

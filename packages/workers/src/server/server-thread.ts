@@ -11,6 +11,7 @@ import { answer } from '../control.js';
 import { BulkheadError } from '../errors.js';
 import type {
   Answer,
+  Launch,
   OpenAs,
   ProcessEnd,
   Reason,
@@ -20,6 +21,7 @@ import type {
   ServerNotice,
   ServerThreadInit,
 } from '../protocol.js';
+import { AUTHORIZE } from '../protocol.js';
 import { describeEnd } from './describe-end.js';
 import { Lane } from './lane.js';
 import { listenOnce } from './listener.js';
@@ -29,6 +31,7 @@ import { Rate } from './rate.js';
 import { Refresher } from './refresher.js';
 import type { Session } from './session.js';
 import { StdioTransport } from './stdio.js';
+import type { WireTransport } from './transport.js';
 
 /** After the process's exit, how long bytes that are still in the socket may take to arrive. */
 const DRAIN_AFTER_EXIT_MS = 100;
@@ -37,7 +40,7 @@ const CAUSE_GRACE_MS = 500;
 
 /** One connection from hand-over to end. */
 interface Connection {
-  transport: StdioTransport;
+  transport: WireTransport;
   /** Unset while the era is asked for. */
   session: Session | undefined;
   /** Set when the socket ended; the true cause may still come from the supervisor. */
@@ -92,22 +95,45 @@ export class ServerThread implements ServerControl {
     return answer(async () => {
       if (this.#connected === undefined) throw new BulkheadError('INTERNAL', 'open before listen');
       const socket = await this.#connected;
-      const connection = this.#adopt(socket);
-      const { catalog, session } = await this.#openSession(connection, timeoutMs, openAs).catch(
-        (error: unknown) => {
-          // What the transport saw says more than the session's "connection closed".
-          const seen = connection.reason;
-          const said = error instanceof BulkheadError && error.data.kind === 'probe-exit';
-          if (seen === undefined || seen.kind === 'closed' || said) throw error;
-          throw new BulkheadError('START_FAILED', seen.message, { data: { kind: seen.kind }, cause: error });
-        },
-      );
-      await this.#checker.learn(catalog.tools);
-      this.#hash = JSON.stringify(catalog);
-      // The lane opens only now: nothing may reach the server before `notifications/initialized`.
-      if (!connection.over) this.#lane.connected(connection.transport, session.dialect);
-      return catalog;
+      const transport = new StdioTransport(socket, this.#transportOptions());
+      return this.#open(this.#adopt(transport, CAUSE_GRACE_MS), timeoutMs, openAs);
     });
+  }
+
+  connect(
+    launch: Extract<Launch, { type: 'http' | 'sse' }>,
+    timeoutMs: number,
+    openAs: OpenAs = 'legacy',
+  ): Promise<Answer<ServerCatalog>> {
+    return answer(async () => {
+      const { connectHttp } = await import('./http/index.js');
+      const { credentialsFor } = await import('./auth/credentials.js');
+      const { url: serverUrl, headers, auth: settings = {} } = launch;
+      const open = this.#init.handlers.authorize
+        ? { open: (address: string) => this.#authorize(address) }
+        : {};
+      const { wrap } = credentialsFor({ server: this.#init.name, serverUrl, headers, settings, ...open });
+      const transport = connectHttp(launch, { ...this.#transportOptions(), wrapFetch: wrap });
+      transport.onrenewed = () => this.#notice({ type: 'renewed' });
+      return this.#open(this.#adopt(transport, 0), timeoutMs, openAs);
+    });
+  }
+
+  async #open(connection: Connection, timeoutMs: number, openAs: OpenAs): Promise<ServerCatalog> {
+    const { catalog, session } = await this.#openSession(connection, timeoutMs, openAs).catch(
+      (error: unknown) => {
+        // What the transport saw says more than the session's "connection closed".
+        const seen = connection.reason;
+        const said = error instanceof BulkheadError && error.data.kind === 'probe-exit';
+        if (seen === undefined || seen.kind === 'closed' || said) throw error;
+        throw new BulkheadError('START_FAILED', seen.message, { data: { kind: seen.kind }, cause: error });
+      },
+    );
+    await this.#checker.learn(catalog.tools);
+    this.#hash = JSON.stringify(catalog);
+    // The lane opens only now: nothing may reach the server before `notifications/initialized`.
+    if (!connection.over) this.#lane.connected(connection.transport, session.dialect);
+    return catalog;
   }
 
   processEnded(end: ProcessEnd): Promise<Answer<null>> {
@@ -124,6 +150,23 @@ export class ServerThread implements ServerControl {
         stderr: end.stderr,
         skipped: connection.transport.skipped().tail,
       });
+      return null;
+    });
+  }
+
+  /** Has the agent show a sign-in page to a person. */
+  async #authorize(address: string): Promise<void> {
+    this.#notice({ type: 'asking', open: true });
+    try {
+      await this.#lane.ask(AUTHORIZE, { url: address }, new AbortController().signal);
+    } finally {
+      this.#notice({ type: 'asking', open: false });
+    }
+  }
+
+  goodbye(): Promise<Answer<null>> {
+    return answer(async () => {
+      await this.#connection?.session?.close();
       return null;
     });
   }
@@ -146,13 +189,17 @@ export class ServerThread implements ServerControl {
     return { ok: this.#connection?.transport.skipped() ?? { count: 0, tail: [] } };
   }
 
-  #adopt(socket: Socket): Connection {
+  #transportOptions() {
     const { slot, options } = this.#init;
-    const transport = new StdioTransport(socket, {
+    return {
       maxMessageBytes: options.maxMessageBytes,
       onBytes: () => this.#board.add(slot, 'bytes'),
       onSkipped: () => this.#board.add(slot, 'skipped'),
-    });
+    };
+  }
+
+  /** @param causeGraceMs how long somebody else may take to say why the connection ended. */
+  #adopt(transport: WireTransport, causeGraceMs: number): Connection {
     transport.onwarning = (message) => this.#notice({ type: 'warning', message });
     const connection: Connection = {
       transport,
@@ -170,7 +217,7 @@ export class ServerThread implements ServerControl {
     void connection.ended.then(async (reason) => {
       this.#notice({ type: 'closed', reason });
       // Usually the process died and the supervisor is about to say how; only it knows exit code and stderr.
-      await delay(CAUSE_GRACE_MS);
+      if (causeGraceMs > 0) await delay(causeGraceMs);
       this.#over(connection, reason);
     });
     return connection;

@@ -2,8 +2,6 @@
  * The id space of one connection: one counter from 1 for the lane and the SDK, so ids never collide, never start
  * at 0 and are never reused. The SDK's own ids (and progress tokens) are mapped to wire ids and back.
  */
-const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
-
 export class WireIds {
   #last = 0;
   readonly #lane = new Set<number>();
@@ -45,26 +43,14 @@ export class WireIds {
     return this.#wireBySdk.get(sdkId);
   }
 
-  /** Notifications of a subscription name the request that opened it: the SDK must find its own id there. */
-  restoreSubscription(notification: Record<string, unknown>): Record<string, unknown> {
-    const params = notification.params as
-      | { _meta?: Record<string, unknown>; requestId?: unknown }
-      | undefined;
-    const wireId = params?._meta?.[SUBSCRIPTION_ID];
-    const sdkId = typeof wireId === 'number' ? this.#sdkByWire.get(wireId) : undefined;
-    if (sdkId !== undefined) {
-      return {
-        ...notification,
-        params: { ...params, _meta: { ...params?._meta, [SUBSCRIPTION_ID]: sdkId } },
-      };
-    }
-    const cancelled =
-      notification.method === 'notifications/cancelled' ? Number(params?.requestId) : Number.NaN;
-    const ended = this.#sdkByWire.get(cancelled);
-    // Else the server withdraws a request of its own, whose id only looks like one of ours.
-    return !String(ended).startsWith('listen:')
-      ? notification
-      : { ...notification, params: { ...params, requestId: ended } };
+  /** A server that ends a stream of notifications names the request that opened it: by its wire id. */
+  restoreEnded(notification: Record<string, unknown>): Record<string, unknown> {
+    if (notification.method !== 'notifications/cancelled') return notification;
+    const params = notification.params as { requestId?: unknown } | undefined;
+    const ended = this.#sdkByWire.get(Number(params?.requestId));
+    // Else it withdraws a request of its own, whose id only looks like one of ours.
+    if (!String(ended).startsWith('listen:')) return notification;
+    return { ...notification, params: { ...params, requestId: ended } };
   }
 
   isLane(id: number): boolean {

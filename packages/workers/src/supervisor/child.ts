@@ -10,6 +10,8 @@ import { MAX_TIMER_MS } from '../defaults.js';
 import { BulkheadError } from '../errors.js';
 import {
   type HandlerSet,
+  type Launch,
+  type OpenAs,
   type Reason,
   type ServerCatalog,
   type ServerExit,
@@ -22,6 +24,7 @@ import {
   serverStates,
 } from '../protocol.js';
 import { describeEnd } from '../server/describe-end.js';
+import type { EraCache } from '../server/era-cache.js';
 import type { CatalogCache } from './catalog-cache.js';
 import type { StartGate } from './gate.js';
 import { ServerProcess } from './process.js';
@@ -48,18 +51,28 @@ export interface ChildContext {
   /** Records a process group beyond this process's own life: guard and run file. */
   groups: { add: (pgid: number) => void; remove: (pgid: number) => void };
   catalogs: CatalogCache;
+  eras: EraCache;
   random: () => number;
 }
 
 /** Why a generation is over. `command`: somebody wanted it so. */
 type End =
   | { by: 'command' }
+  /** The server ended on the question for its era: once more without it, which is no failure. */
+  | { by: 'probe' }
   | { by: 'failure'; reason: Reason; threadHealthy: boolean; beforeHandshake: boolean; errno?: string };
 
+/** How often a start is looked at while a person signs in. */
+const ASKING_LOOK_MS = 5_000;
+/** A remote session is ended by a request; its server may be away. */
+const GOODBYE_MS = 1_500;
 /** How often a draining server is looked at. */
 const DRAIN_LOOK_MS = 20;
 /** How long a broken connection may wait for the exit that explains it. */
 const EXIT_GRACE_MS = 2_000;
+
+/** For what a remote server does not have. */
+const NEVER = new Promise<never>(() => {});
 
 const COMMAND: End = { by: 'command' };
 
@@ -72,8 +85,13 @@ export class Child {
   #since = now();
   #reason: Reason | undefined;
   #wanted: 'up' | 'down' = 'up';
+  #askingSince: number | undefined;
+  /** Set while a person has to sign in first. */
+  #authReason: Reason | undefined;
   #stopReason: Reason | undefined;
   #restartAsked = false;
+  /** This server ends when it is asked for its era. */
+  #diedOfProbe = false;
   #removed = false;
   #generation = 0;
   #spawns = 0;
@@ -129,9 +147,11 @@ export class Child {
 
   /** Starts a stopped server; tries at once one that waits in backoff or quarantine. */
   start(): void {
-    const waiting = this.#state === 'quarantined' || this.#state === 'backoff';
+    const waiting =
+      this.#state === 'quarantined' || this.#state === 'backoff' || this.#state === 'needs-auth';
     if (this.#wanted === 'up' && !waiting) return;
     this.#wanted = 'up';
+    this.#authReason = undefined;
     this.#stopReason = undefined;
     this.#restart = released(this.#restart);
     this.#wake();
@@ -164,6 +184,7 @@ export class Child {
   /** A fresh generation: thread and process both. Also releases from quarantine. */
   restart(): void {
     this.#wanted = 'up';
+    this.#authReason = undefined;
     this.#restart = released(this.#restart);
     this.#restartAsked = true;
     this.#wake();
@@ -267,6 +288,10 @@ export class Child {
       }
       const end = await this.#generate();
       if (end.by === 'command') continue;
+      if (end.by === 'probe') {
+        await this.#endProcess();
+        continue;
+      }
       await this.#recover(end);
     }
     this.#move('stopped');
@@ -281,6 +306,7 @@ export class Child {
         reason: { kind: 'disabled', message: 'disabled in the configuration or by hand' },
       };
     }
+    if (this.#authReason !== undefined) return { state: 'needs-auth', reason: this.#authReason };
     const held = this.#spec.held;
     if (held !== undefined) return { state: held.state, reason: { kind: held.state, message: held.reason } };
     if (this.#wanted === 'down') {
@@ -378,7 +404,7 @@ export class Child {
       const ends = [watchdog, threadEnd];
       const first = await Promise.race([
         opened.catalog.then((catalog) => ({ by: 'ready' as const, catalog })),
-        wait(deadlineAt - now(), over.signal).then((): End => this.#startTimeout()),
+        this.#startLimit(deadlineAt, over.signal).then((): End => this.#startTimeout()),
         processEnd,
         ...ends,
       ]);
@@ -386,10 +412,12 @@ export class Child {
       if (first.by !== 'ready') return first;
       handshaken = true;
       this.#publishCatalog(first.catalog);
+      this.#context.eras.remember(this.#spec.fingerprint, isModern(first.catalog) ? 'modern' : 'legacy');
       this.#restart = becameReady(this.#restart, now());
       this.#move('ready');
       // The socket's end usually comes just before the exit that explains it: prefer the exit.
       const closedLast = closed.then(async (end) => {
+        if (this.#spec.launch.type !== 'stdio') return end;
         const exit = await Promise.race([processEnd, wait(options.eofGraceMs, over.signal)]);
         return exit ?? end;
       });
@@ -397,7 +425,11 @@ export class Child {
     } catch (error) {
       started();
       const failure = this.#startFailure(error);
-      if (failure.reason.kind !== 'closed') return failure;
+      if (failure.reason.kind === 'probe-exit' && !this.#diedOfProbe) {
+        this.#diedOfProbe = true;
+        return { by: 'probe' };
+      }
+      if (failure.reason.kind !== 'closed' || this.#spec.launch.type !== 'stdio') return failure;
       // A connection that ends usually means that the process died: how it died is the better reason.
       return (await Promise.race([exited, wait(EXIT_GRACE_MS, over.signal)])) ?? failure;
     } finally {
@@ -405,39 +437,62 @@ export class Child {
     }
   }
 
-  /** Starts what the launch says and opens the session; both promises settle on their own. */
+  /** Starts or reaches what the launch names and opens the session; both promises settle on their own. */
   #open(
     thread: ServerThreadHandle,
     deadlineAt: number,
   ): { process: Promise<ServerProcess>; catalog: Promise<ServerCatalog> } {
-    const launch = this.#spec.launch;
-    const process = (async () => {
-      await thread.online();
-      if (launch.type !== 'stdio') {
-        throw new BulkheadError('START_FAILED', `transport "${launch.type}" is not supported yet`, {
-          data: { kind: 'config' },
-        });
-      }
-      const path = `${this.#context.runDir}/${this.slot}-${this.#generation}-${this.#spawns}.sock`;
-      await thread.control.call('listen', [path], { timeoutMs: Math.max(1, deadlineAt - now()) });
-      this.#spawns++;
-      if (this.#spawns > 1) this.#restarts++;
-      this.#log.note(`generation ${this.#generation}, spawn ${this.#spawns}: ${launch.command}`, new Date());
-      this.#process = await ServerProcess.spawn(launch, path, this.#log, (pid) => {
-        this.#pids.set(pid, false);
-        this.#context.board.set(this.slot, 'pid', pid);
-        this.#context.groups.add(pid);
-      });
-      return this.#process;
-    })();
-    const catalog = process.then(() => {
+    const { launch } = this.#spec;
+    const left = () => Math.max(1, deadlineAt - now());
+    const openAs = this.#openAs();
+    const online = thread.online();
+    // A remote server has no process, so this promise stays open: its end is told by the session.
+    const process = launch.type === 'stdio' ? this.#spawn(thread, online, launch, left) : NEVER;
+    const catalog = (launch.type === 'stdio' ? process : online).then(() => {
       this.#move('connecting');
-      const left = Math.max(1, deadlineAt - now());
-      return thread.control.call('open', [left], { timeoutMs: left + 1_000 });
+      // While a person signs in the limit above is the only one that counts.
+      const { askTimeoutMs } = this.#spec.options;
+      const mayAsk = launch.type !== 'stdio' && this.#context.handlers.authorize;
+      const timeoutMs = left() + (mayAsk ? askTimeoutMs : 0);
+      const limit = { timeoutMs: timeoutMs + 1_000 };
+      if (launch.type === 'stdio') return thread.control.call('open', [timeoutMs, openAs], limit);
+      this.#countSpawn(launch.type);
+      return thread.control.call('connect', [launch, timeoutMs, openAs], limit);
     });
     process.catch(() => {});
     catalog.catch(() => {});
     return { process, catalog };
+  }
+
+  async #spawn(
+    thread: ServerThreadHandle,
+    online: Promise<void>,
+    launch: Extract<Launch, { type: 'stdio' }>,
+    left: () => number,
+  ): Promise<ServerProcess> {
+    await online;
+    const path = `${this.#context.runDir}/${this.slot}-${this.#generation}-${this.#spawns}.sock`;
+    await thread.control.call('listen', [path], { timeoutMs: left() });
+    this.#countSpawn(launch.command);
+    this.#process = await ServerProcess.spawn(launch, path, this.#log, (pid) => {
+      this.#pids.set(pid, false);
+      this.#context.board.set(this.slot, 'pid', pid);
+      this.#context.groups.add(pid);
+    });
+    return this.#process;
+  }
+
+  #countSpawn(what: string): void {
+    this.#spawns++;
+    if (this.#spawns > 1) this.#restarts++;
+    this.#log.note(`generation ${this.#generation}, start ${this.#spawns}: ${what}`, new Date());
+  }
+
+  /** Which era to speak: a server that is known to be of the older one is not asked again. */
+  #openAs(): OpenAs {
+    const { protocol = 'auto', fingerprint } = this.#spec;
+    if (protocol !== 'auto') return protocol;
+    return this.#diedOfProbe || this.#context.eras.isLegacy(fingerprint) ? 'legacy-first' : 'auto';
   }
 
   #newThread(): ServerThreadHandle {
@@ -480,6 +535,12 @@ export class Child {
       case 'event':
         this.#context.tell({ type: 'event', server: this.name, event: notice.event });
         return;
+      case 'renewed':
+        this.#context.tell({ type: 'event', server: this.name, event: { name: 'renewed', params: {} } });
+        return;
+      case 'asking':
+        this.#askingSince = notice.open ? now() : undefined;
+        return;
       case 'closed':
         this.#sessionClosed(notice.reason);
         return;
@@ -498,6 +559,10 @@ export class Child {
   /** After a failure: clean up, then let the policy decide between backoff and quarantine. */
   async #recover(end: Extract<End, { by: 'failure' }>): Promise<void> {
     this.#reason = end.reason;
+    if (end.reason.kind === 'auth') {
+      this.#authReason = end.reason;
+      return;
+    }
     const failedAt = now(); // before the ladder: the time of killing is not health
     if (end.threadHealthy) await this.#endProcess();
     else await this.#endGeneration('killing');
@@ -536,6 +601,9 @@ export class Child {
     const healthy = state === 'stopping' && thread !== undefined && !thread.gone;
     // A thread that may be spinning goes first: the kernel then closes its socket, which is the server's EOF.
     if (!healthy && thread !== undefined) await this.#endThread(thread);
+    if (healthy && this.#spec.launch.type !== 'stdio') {
+      await thread.control.call('goodbye', [], { timeoutMs: GOODBYE_MS }).catch(() => {});
+    }
     await this.#endProcess();
     if (healthy) await this.#endThread(thread);
     this.#thread = undefined;
@@ -565,6 +633,18 @@ export class Child {
       if (isGone) this.#pids.delete(pid);
     }
     this.#process = undefined;
+  }
+
+  /** The start-up limit, which stands still while a person signs in (at most `askTimeoutMs` each time). */
+  async #startLimit(deadlineAt: number, signal: AbortSignal): Promise<void> {
+    let until = deadlineAt;
+    for (;;) {
+      await wait(until - now(), signal);
+      const since = this.#askingSince;
+      if (since === undefined && now() >= until) return;
+      // Looked at again while somebody is asked; afterwards the rest of the time is theirs to start.
+      until = since === undefined ? until : now() + ASKING_LOOK_MS;
+    }
   }
 
   #startTimeout(): End {
@@ -671,6 +751,10 @@ function wait(ms: number, signal: AbortSignal): Promise<undefined> {
     const timer = setTimeout(() => resolve(undefined), Math.min(Math.max(0, ms), MAX_TIMER_MS));
     signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
   });
+}
+
+function isModern({ protocolVersion }: ServerCatalog): boolean {
+  return protocolVersion >= '2026';
 }
 
 /** Whether the server may be down although it is wanted: its tools must be known all the same. */

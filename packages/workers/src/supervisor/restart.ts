@@ -62,8 +62,17 @@ const permanentKinds: ReadonlySet<string> = new Set([
 /** Spawn errors of a host that is short of processes, memory or descriptors for a moment, or still writing the file. */
 const transientErrnos: ReadonlySet<string> = new Set(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY']);
 
-/** Failures of our side of the wall: they say nothing about whether the server's process exits early. */
-const hostKinds: ReadonlySet<string> = new Set(['spawn', 'start-timeout', 'thread', 'memory', 'watchdog']);
+/** Failures of our side of the wall, or of the way to a remote server: they say nothing about whether the server's process exits early. */
+const hostKinds: ReadonlySet<string> = new Set([
+  'spawn',
+  'start-timeout',
+  'thread',
+  'memory',
+  'watchdog',
+  'network',
+  'http',
+  'session',
+]);
 
 const fresh: RestartState = {
   failures: [],

@@ -19,6 +19,7 @@ import type {
   SupervisorInit,
   SupervisorNotice,
 } from '../protocol.js';
+import { EraCache } from '../server/era-cache.js';
 import { CatalogCache } from './catalog-cache.js';
 import { Child, type ChildContext } from './child.js';
 import { StartGate } from './gate.js';
@@ -67,6 +68,7 @@ export class Supervisor implements SupervisorControl {
         },
       },
       catalogs: new CatalogCache(init.cacheDir),
+      eras: new EraCache(init.cacheDir, Date.now),
       random: Math.random,
     };
     this.#watch = new Watch(this.#board, options, () => this.#children.values());

@@ -25,7 +25,7 @@ export const transitions = {
   'needs-auth': ['starting', 'stopped', 'disabled', 'needs-approval'],
   quarantined: ['starting', ...atRest],
   starting: ['connecting', 'stopping', 'killing', 'backoff', 'quarantined'],
-  connecting: ['ready', 'stopping', 'killing', 'backoff'],
+  connecting: ['ready', 'reconnecting', 'stopping', 'killing', 'backoff'],
   ready: ['reconnecting', 'draining', 'stopping', 'killing', 'backoff'],
   reconnecting: ['connecting', 'ready', 'killing', 'backoff', 'stopping'],
   draining: ['stopping', 'killing'],
