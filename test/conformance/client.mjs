@@ -45,7 +45,9 @@ try {
   const report = await runtime.ready({ timeoutMs: 40_000 });
   if (!report.ok) throw new Error(JSON.stringify(report.failed));
   for (const tool of server.tools) {
-    const result = await server.callTool(tool.name, sampleArguments(tool.inputSchema)).catch((error) => error);
+    const result = await server
+      .callTool(tool.name, sampleArguments(tool.inputSchema))
+      .catch((error) => error);
     console.error(tool.name, result.outcome, result.message ?? result.text?.());
   }
   if (scenario === 'auth/authorization-server-migration') await server.restart();

@@ -1,0 +1,12 @@
+export interface Suite {
+  name: string;
+  entry: string;
+  versions: (string | undefined)[];
+}
+export const suites: Suite[];
+export function scenariosOf(suite: Suite, version: string | undefined): Promise<string[]>;
+export function runScenario(
+  suite: Suite,
+  version: string | undefined,
+  scenario: string,
+): Promise<{ passed: boolean; checks: string; output: string }>;
