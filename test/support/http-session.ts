@@ -37,7 +37,7 @@ export class HttpSession {
     this.transport.onrenewed = () => {
       this.renewals++;
     };
-    const none = { sampling: false, elicitation: false, roots: false };
+    const none = { sampling: false, elicitation: false, roots: false, authorize: false };
     this.session = new LegacySession(this.transport, { name: 'test', version: '1' }, none);
     this.session.onToolsChanged = () => {
       this.toolChanges++;

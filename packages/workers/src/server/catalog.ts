@@ -3,9 +3,12 @@
  * a reason, never the whole list. Requests go through a loose schema, because strict ones reject lists over trifles.
  */
 import type { ToolDefinition } from '../protocol.js';
+import { nestsDeeper, schemaProblem } from './schema-check.js';
 
 const MAX_PAGES = 200;
 const MAX_TOOLS = 10_000;
+/** Of a tool's definition. */
+const MAX_DEPTH = 200;
 
 export interface ToolList {
   tools: ToolDefinition[];
@@ -60,9 +63,18 @@ function takeTool(raw: unknown, list: ToolList, names: Set<string>): void {
     list.warnings.push(`tool "${name}" is listed twice; the first one counts`);
     return;
   }
+  if (nestsDeeper(raw, MAX_DEPTH)) {
+    list.quarantined.push({ name, reason: `it nests deeper than ${MAX_DEPTH} levels` });
+    return;
+  }
   const inputSchema = fields.get('inputSchema') ?? { type: 'object' };
   if (typeof inputSchema !== 'object' || Array.isArray(inputSchema)) {
     list.quarantined.push({ name, reason: '"inputSchema" is not an object' });
+    return;
+  }
+  const problem = schemaProblem(inputSchema);
+  if (problem !== undefined) {
+    list.quarantined.push({ name, reason: `"inputSchema" is unusable: ${problem}` });
     return;
   }
   names.add(name);
@@ -74,8 +86,15 @@ function takeTool(raw: unknown, list: ToolList, names: Set<string>): void {
   for (const key of ['outputSchema', 'annotations', '_meta'] as const) {
     const value = fields.get(key);
     if (value === undefined) continue;
-    if (typeof value === 'object' && !Array.isArray(value)) tool[key] = value as Record<string, unknown>;
-    else list.warnings.push(`tool "${name}": "${key}" is not an object and was ignored`);
+    const unfit = key === 'outputSchema' ? schemaProblem(value) : undefined;
+    if (unfit !== undefined) {
+      // Only the check of results is lost; the tool itself can be called.
+      list.warnings.push(`tool "${name}": "outputSchema" is unusable and results are not checked: ${unfit}`);
+    } else if (typeof value === 'object' && !Array.isArray(value)) {
+      tool[key] = value as Record<string, unknown>;
+    } else {
+      list.warnings.push(`tool "${name}": "${key}" is not an object and was ignored`);
+    }
   }
   list.tools.push(tool);
 }

@@ -9,6 +9,8 @@ import { WireIds } from './wire-ids.js';
 
 /** Nesting above this is refused before parsing: cloning or serialising it would overflow the stack. */
 export const MAX_DEPTH = 1_000;
+/** For answers to the SDK, whose tools are then judged one by one: parsing goes deep without harm, recursion does not. */
+const LIST_DEPTH = 100_000;
 
 export interface RouterTarget {
   /** The lane of the moment, if one is connected. */
@@ -45,6 +47,11 @@ export class Router {
   }
 
   /** Whether somebody still waits for the answer to this id. */
+  /** How deep a message may nest now. */
+  get maxDepth(): number {
+    return this.#ids.sdkPending ? LIST_DEPTH : MAX_DEPTH;
+  }
+
   pending(wireId: number): boolean {
     return this.#ids.isLane(wireId) || this.#ids.sdkOf(wireId) !== undefined;
   }

@@ -10,7 +10,7 @@ import type { Reason } from '../protocol.js';
 import { looksLikeContentLength, readLine } from './envelope.js';
 import { LineFramer } from './framing.js';
 import { SkippedLines } from './noise.js';
-import { MAX_DEPTH, Router } from './router.js';
+import { Router } from './router.js';
 import type { LaneSink, WireTransport } from './transport.js';
 
 export class StdioTransport implements WireTransport {
@@ -130,7 +130,7 @@ export class StdioTransport implements WireTransport {
       });
       return;
     }
-    const reading = readLine(bytes, { maxDepth: MAX_DEPTH });
+    const reading = readLine(bytes, { maxDepth: this.#router.maxDepth });
     switch (reading.kind) {
       case 'noise':
         this.#skipped.add(reading.text);

@@ -35,6 +35,11 @@ export class WireIds {
     return sdkId;
   }
 
+  /** The SDK waits for an answer. */
+  get sdkPending(): boolean {
+    return this.#sdkByWire.size > 0;
+  }
+
   sdkOf(wireId: number): number | string | undefined {
     return this.#sdkByWire.get(wireId);
   }
