@@ -236,3 +236,37 @@ describe('two servers', () => {
     ]);
   });
 });
+
+describe('the catalog', () => {
+  it('is a revision with a hash that the same servers give again, and is given out once per change', async () => {
+    const change = { json: { jsonrpc: '2.0' as const, method: 'notifications/tools/list_changed' } };
+    const rules = [
+      { method: 'tools/list', nth: 1, reply: page([tool('echo'), tool('old')], undefined) },
+      {
+        method: 'tools/list',
+        nth: 1,
+        reply: page([{ name: 'echo', description: 'x', inputSchema: object }, tool('new')], undefined),
+      },
+      { method: 'tools/list', reply: page([tool('old'), tool('echo')], undefined) },
+      { method: 'tools/call', after: [change] },
+    ];
+    const runtime = await start({ s: scripted({ rules }) });
+    await runtime.ready();
+    const first = runtime.refreshIfDirty();
+    expect(first?.tools.map(({ name }) => name)).toEqual(['echo', 'old']);
+    expect(runtime.refreshIfDirty()).toBeUndefined();
+
+    const changed = new Promise((resolve) => runtime.on('tools', resolve));
+    await runtime.callTool('mcp__s__echo', { text: 'x' });
+    expect(await changed).toMatchObject({ server: 's', added: ['new'], removed: ['old'], changed: ['echo'] });
+    const second = runtime.refreshIfDirty();
+    expect(second?.hash).not.toBe(first?.hash);
+    expect(second?.revision).toBeGreaterThan(first?.revision ?? 0);
+    expect(first?.tools.map(({ name }) => name)).toEqual(['echo', 'old']);
+
+    const back = new Promise((resolve) => runtime.on('tools', resolve));
+    await runtime.callTool('mcp__s__echo', { text: 'x' });
+    await back;
+    expect(runtime.catalog().hash).toBe(first?.hash);
+  });
+});

@@ -123,6 +123,23 @@ export interface CatalogTool extends ToolDefinition {
   server: string;
 }
 
+/** Raw tool names of one server. */
+export interface CatalogDiff {
+  added: string[];
+  removed: string[];
+  /** Same name, other description or schema. */
+  changed: string[];
+}
+
+/** All tools at one moment. Immutable: a later change is a later revision. */
+export interface CatalogRevision {
+  /** Counts from 0 in one runtime. */
+  revision: number;
+  /** SHA-256 (hex) of the tools as JSON: equal for equal catalogs, in every run. */
+  hash: string;
+  tools: readonly CatalogTool[];
+}
+
 export interface ReadyReport {
   /** Every awaited server is ready. */
   ok: boolean;
@@ -226,7 +243,8 @@ export interface RuntimeStatus {
 
 export interface RuntimeEvents {
   state: [event: { server: string; state: ServerState; generation: number; reason?: Reason }];
-  tools: [event: { server: string; revision: number; count: number }];
+  /** The list of a server was read and differs; an equal one is no event. Raw names. */
+  tools: [event: { server: string; revision: number; count: number } & CatalogDiff];
   /** A log message of a server (`notifications/message`), at most 100 a second. */
   log: [event: { server: string; level: string; logger?: string; data: unknown }];
   /** A subscribed resource was updated. */
@@ -249,6 +267,13 @@ export interface RuntimeApi extends AsyncDisposable {
   ready(options?: { timeoutMs?: number; servers?: string[] }): Promise<ReadyReport>;
   /** All tools, sorted by server, then by name. */
   tools(): readonly CatalogTool[];
+  /** The catalog as it stands. */
+  catalog(): CatalogRevision;
+  /**
+   * The catalog if it changed since this was last called (the first call always gives it), else undefined. For an agent
+   * that takes changes only before a prompt, so that nothing moves under a model's feet.
+   */
+  refreshIfDirty(): CatalogRevision | undefined;
   /**
    * Calls a tool by its full name. A tool error (`isError`) is a result; whatever else is not `ok` rejects.
    * @throws {BulkheadError} `code` says how it ended (`TIMEOUT`, `OUTCOME_UNKNOWN`, `MAILBOX_FULL` …).

@@ -2,19 +2,36 @@
  * The merged catalog: every server's tools under their full names, in a stable order. Rebuilt whole when one server's
  * list changes; names are looked up, never parsed.
  */
+import { createHash } from 'node:crypto';
 import type { ServerCatalog } from '@bulkhead/workers';
-import type { CatalogTool } from './api.js';
+import type { CatalogDiff, CatalogRevision, CatalogTool } from './api.js';
 import { assignNames } from './naming.js';
 
 export class Catalog {
   readonly #byServer = new Map<string, ServerCatalog>();
+  #revision = 0;
+  #current: CatalogRevision | undefined;
   #tools: readonly CatalogTool[] = [];
   #byFullName = new Map<string, CatalogTool>();
   #byOrigin = new Map<string, Map<string, CatalogTool>>();
 
-  set(server: string, catalog: ServerCatalog): void {
+  /** What the new list of a server changes; an equal one changes nothing and is no revision. */
+  set(server: string, catalog: ServerCatalog): CatalogDiff {
+    const before = new Map(
+      this.#byServer.get(server)?.tools.map((tool) => [tool.name, JSON.stringify(tool)]),
+    );
+    const diff: CatalogDiff = { added: [], removed: [], changed: [] };
+    for (const tool of catalog.tools) {
+      const known = before.get(tool.name);
+      before.delete(tool.name);
+      if (known === undefined) diff.added.push(tool.name);
+      else if (known !== JSON.stringify(tool)) diff.changed.push(tool.name);
+    }
+    diff.removed.push(...before.keys());
+    const first = !this.#byServer.has(server);
     this.#byServer.set(server, catalog);
-    this.#rebuild();
+    if (first || !isEmpty(diff)) this.#rebuild();
+    return diff;
   }
 
   /** Whether the server had a list. */
@@ -25,6 +42,16 @@ export class Catalog {
   }
 
   /** Sorted by server, then by raw tool name (code units): the same inputs give the same bytes. */
+  /** The whole catalog as it stands; the object never changes. */
+  get revision(): CatalogRevision {
+    this.#current ??= {
+      revision: this.#revision,
+      hash: createHash('sha256').update(JSON.stringify(this.#tools)).digest('hex'),
+      tools: this.#tools,
+    };
+    return this.#current;
+  }
+
   get tools(): readonly CatalogTool[] {
     return this.#tools;
   }
@@ -46,6 +73,8 @@ export class Catalog {
   }
 
   #rebuild(): void {
+    this.#revision++;
+    this.#current = undefined;
     const origins = [...this.#byServer]
       .sort(([a], [b]) => compare(a, b))
       .flatMap(([server, catalog]) =>
@@ -63,7 +92,7 @@ export class Catalog {
     }
     this.#byFullName = new Map();
     this.#byOrigin = new Map();
-    this.#tools = origins.flatMap(({ server, tool }) => {
+    const tools = origins.flatMap(({ server, tool }) => {
       const fullName = fullNames.get(server)?.get(tool.name);
       if (fullName === undefined) return [];
       const entry: CatalogTool = Object.freeze({ ...tool, fullName, server });
@@ -73,7 +102,12 @@ export class Catalog {
       this.#byOrigin.set(server, ofServer);
       return [entry];
     });
+    this.#tools = Object.freeze(tools);
   }
+}
+
+export function isEmpty({ added, removed, changed }: CatalogDiff): boolean {
+  return added.length + removed.length + changed.length === 0;
 }
 
 function compare(a: string, b: string): number {

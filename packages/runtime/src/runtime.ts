@@ -18,6 +18,7 @@ import {
 } from '@bulkhead/workers';
 import type {
   CallOptions,
+  CatalogRevision,
   CatalogTool,
   ManyCall,
   ManyOutcome,
@@ -36,7 +37,7 @@ import type {
 import { AskDesk } from './asks.js';
 import { argumentsText, PendingCall } from './call.js';
 import { callMany } from './call-many.js';
-import { Catalog } from './catalog.js';
+import { Catalog, isEmpty } from './catalog.js';
 import { resolveServers } from './config/load.js';
 import { formatProblem, type LoadedConfig } from './config/types.js';
 import { type Limits, limitsFrom } from './limits.js';
@@ -87,6 +88,7 @@ export class Runtime implements RuntimeApi {
   #link: SupervisorLink;
   #losses: number[] = [];
   readonly #earlyWarnings: RuntimeEvents['warning'][0][] = [];
+  #takenHash: string | undefined;
   #pending = 0;
   #sweep: NodeJS.Timeout | undefined;
   #closing: Promise<CloseReport> | undefined;
@@ -180,6 +182,18 @@ export class Runtime implements RuntimeApi {
 
   tools(): readonly CatalogTool[] {
     return this.#catalog.tools;
+  }
+
+  catalog(): CatalogRevision {
+    return this.#catalog.revision;
+  }
+
+  refreshIfDirty(): CatalogRevision | undefined {
+    const current = this.#catalog.revision;
+    // Back to what it was is no change.
+    if (current.hash === this.#takenHash) return undefined;
+    this.#takenHash = current.hash;
+    return current;
   }
 
   callTool(
@@ -387,7 +401,10 @@ export class Runtime implements RuntimeApi {
       ref.abandon('CLOSED', 'its server was removed from the configuration');
       this.#refs.delete(name);
       this.#specs.delete(name);
-      if (this.#catalog.delete(name)) this.#events.emit('tools', { server: name, revision: 0, count: 0 });
+      const removed = this.#catalog.ofServer(name).map((tool) => tool.name);
+      if (!this.#catalog.delete(name)) continue;
+      const { revision } = this.#catalog.revision;
+      this.#events.emit('tools', { server: name, revision, count: 0, added: [], removed, changed: [] });
     }
     this.#config = config;
     for (const { name, spec } of config.servers) this.#adopt(name, spec);
@@ -471,12 +488,7 @@ export class Runtime implements RuntimeApi {
       }
       case 'catalog':
         if (!this.#refs.has(notice.server)) return;
-        this.#catalog.set(notice.server, notice.catalog);
-        this.#events.emit('tools', {
-          server: notice.server,
-          revision: notice.revision,
-          count: notice.catalog.tools.length,
-        });
+        this.#listed(notice);
         return;
       case 'event':
         this.#told(notice.server, notice.event);
@@ -498,6 +510,13 @@ export class Runtime implements RuntimeApi {
   #warn(warning: RuntimeEvents['warning'][0]): void {
     if (this.#events.listenerCount('warning') > 0) this.#events.emit('warning', warning);
     else if (this.#earlyWarnings.length < 100) this.#earlyWarnings.push(warning);
+  }
+
+  #listed({ server, catalog }: Extract<SupervisorNotice, { type: 'catalog' }>): void {
+    const diff = this.#catalog.set(server, catalog);
+    if (isEmpty(diff)) return;
+    const { revision } = this.#catalog.revision;
+    this.#events.emit('tools', { server, revision, count: catalog.tools.length, ...diff });
   }
 
   #told(server: string, { name, params }: ServerEvent): void {
