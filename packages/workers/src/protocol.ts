@@ -11,6 +11,7 @@ import type { MessagePort } from 'node:worker_threads';
 import type { serverDefaults, supervisorDefaults } from './defaults.js';
 import type { WireError } from './errors.js';
 import type { AuthSettings } from './server/auth/settings.js';
+import type { HeadersHelper } from './supervisor/headers-helper.js';
 
 type Numbers<T> = { -readonly [K in keyof T]: number };
 
@@ -31,7 +32,13 @@ export type Launch =
       /** Absolute. */
       cwd: string;
     }
-  | { type: 'http' | 'sse'; url: string; headers: [string, string][]; auth?: AuthSettings };
+  | {
+      type: 'http' | 'sse';
+      url: string;
+      headers: [string, string][];
+      auth?: AuthSettings;
+      helper?: HeadersHelper;
+    };
 
 /** Which era of the protocol to speak; `auto` asks the server. */
 export type Protocol = 'auto' | 'legacy' | '2026-07-28';

@@ -93,6 +93,7 @@ const shape = {
   inheritEnv: flag.optional(),
   url: text.optional(),
   headers: z.map(z.string(), looseText, { error: expected('an object of strings') }).optional(),
+  headersHelper: text.optional(),
   auth: authSchema.optional(),
   ...optionShape,
   timeout: ranged(optionRanges.callTimeoutMs).optional(),

@@ -19,7 +19,13 @@ export type Endpoint =
       cwd: string | undefined;
       inheritEnv: boolean;
     }
-  | { type: 'http' | 'sse'; url: string; headers: Map<string, string>; auth: AuthFields | undefined };
+  | {
+      type: 'http' | 'sse';
+      url: string;
+      headers: Map<string, string>;
+      auth: AuthFields | undefined;
+      headersHelper: string | undefined;
+    };
 
 /** A valid entry. */
 export interface Entry {
@@ -144,7 +150,13 @@ function endpointOf(fields: Fields, hints: ReadonlyMap<string, string>): Endpoin
   }
   if (url === undefined)
     return fail([key], `says "${written}", but the entry has no \`url\``, `remove \`${key}\``);
-  return { type: chosen, url, headers: fields.headers ?? new Map(), auth: fields.auth };
+  return {
+    type: chosen,
+    url,
+    headers: fields.headers ?? new Map(),
+    auth: fields.auth,
+    headersHelper: fields.headersHelper,
+  };
 }
 
 /** Spellings in use, in lower case without `-` and `_`. */
@@ -184,7 +196,7 @@ function optionsOf(fields: Fields, pasted: unknown, findings: Finding[]): Partia
 function unusedFields(fields: Fields, type: Endpoint['type'], findings: Finding[]): void {
   const unused =
     type === 'stdio'
-      ? (['url', 'headers', 'auth'] as const)
+      ? (['url', 'headers', 'headersHelper', 'auth'] as const)
       : (['command', 'args', 'env', 'cwd', 'inheritEnv'] as const);
   for (const key of unused) {
     if (fields[key] !== undefined)

@@ -40,7 +40,7 @@ export function specFromEntry(
   const launch =
     endpoint.type === 'stdio'
       ? stdioLaunch(endpoint, context, field, findings)
-      : remoteLaunch(endpoint, field, findings);
+      : remoteLaunch(endpoint, context, field, findings);
   if (findings.some(({ severity }) => severity === 'error')) return { findings };
 
   const merged: ServerOptions = { ...context.defaults, ...entry.options };
@@ -80,6 +80,7 @@ export function approvalFingerprint(entry: Entry): string {
         endpoint.url,
         sorted(endpoint.headers),
         endpoint.auth === undefined ? null : sorted(endpoint.auth),
+        endpoint.headersHelper ?? null,
       ]);
 }
 
@@ -145,7 +146,12 @@ function stdioLaunch(
   return { type: 'stdio', command, args, env, cwd };
 }
 
-function remoteLaunch(endpoint: RemoteEndpoint, field: ExpandField, findings: Finding[]): Launch {
+function remoteLaunch(
+  endpoint: RemoteEndpoint,
+  { baseDir, host, platform }: SpecContext,
+  field: ExpandField,
+  findings: Finding[],
+): Launch {
   const url = field(endpoint.url, ['url']).trim();
   const headers = headersOf(endpoint.headers, field, findings);
   // A URL with a hole where a variable should be would only repeat what is reported already.
@@ -154,7 +160,13 @@ function remoteLaunch(endpoint: RemoteEndpoint, field: ExpandField, findings: Fi
     : urlProblem(url, endpoint.url);
   if (problem !== undefined) findings.push(problem);
   const auth = endpoint.auth === undefined ? {} : { auth: authSettings(endpoint.auth, field) };
-  return { type: endpoint.type, url, headers, ...auth };
+  if (endpoint.headersHelper === undefined) return { type: endpoint.type, url, headers, ...auth };
+  const helper = {
+    command: field(endpoint.headersHelper, ['headersHelper']),
+    cwd: baseDir,
+    env: childEnvironment({ host, platform, own: new Map(), inherit: false }),
+  };
+  return { type: endpoint.type, url, headers, ...auth, helper };
 }
 
 /** Where a command may lie: at its path, or in the directories of the child's `PATH`. */
@@ -188,7 +200,7 @@ function fingerprintParts(launch: Launch, { endpoint }: Entry): unknown[] {
 function launchParts(launch: Launch): unknown[] {
   return launch.type === 'stdio'
     ? [launch.type, launch.command, launch.args, launch.env, launch.cwd]
-    : [launch.type, launch.url, launch.headers, launch.auth ?? null];
+    : [launch.type, launch.url, launch.headers, launch.auth ?? null, launch.helper?.command ?? null];
 }
 
 function sorted<T>(map: ReadonlyMap<string, T>): [string, T][] {

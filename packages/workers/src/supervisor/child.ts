@@ -27,6 +27,7 @@ import { describeEnd } from '../server/describe-end.js';
 import type { EraCache } from '../server/era-cache.js';
 import type { CatalogCache } from './catalog-cache.js';
 import type { StartGate } from './gate.js';
+import { helperHeaders } from './headers-helper.js';
 import { ServerProcess } from './process.js';
 import { becameReady, failed, initial, type RestartState, released } from './restart.js';
 import { StderrLog } from './stderr-log.js';
@@ -448,7 +449,7 @@ export class Child {
     const online = thread.online();
     // A remote server has no process, so this promise stays open: its end is told by the session.
     const process = launch.type === 'stdio' ? this.#spawn(thread, online, launch, left) : NEVER;
-    const catalog = (launch.type === 'stdio' ? process : online).then(() => {
+    const catalog = (launch.type === 'stdio' ? process : online).then(async () => {
       this.#move('connecting');
       // While a person signs in the limit above is the only one that counts.
       const { askTimeoutMs } = this.#spec.options;
@@ -457,11 +458,22 @@ export class Child {
       const limit = { timeoutMs: timeoutMs + 1_000 };
       if (launch.type === 'stdio') return thread.control.call('open', [timeoutMs, openAs], limit);
       this.#countSpawn(launch.type);
-      return thread.control.call('connect', [launch, timeoutMs, openAs], limit);
+      return thread.control.call('connect', [await this.#withHeaders(launch), timeoutMs, openAs], limit);
     });
     process.catch(() => {});
     catalog.catch(() => {});
     return { process, catalog };
+  }
+
+  async #withHeaders<L extends Exclude<Launch, { type: 'stdio' }>>(launch: L): Promise<L> {
+    const { helper, url } = launch;
+    if (helper === undefined) return launch;
+    const fresh = await helperHeaders(helper, { name: this.name, url });
+    const names = new Set(fresh.map(([name]) => name.toLowerCase()));
+    return {
+      ...launch,
+      headers: [...launch.headers.filter(([name]) => !names.has(name.toLowerCase())), ...fresh],
+    };
   }
 
   async #spawn(
