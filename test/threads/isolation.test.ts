@@ -116,7 +116,8 @@ describe('while one server', () => {
   });
 
   it('handshakes and exits again and again, it is spawned at most six times and then parked with its last words', async () => {
-    const script = scripted({ exitAfter: { requests: 2, code: 9, stderr: 'cannot open database\n' } });
+    const exitAfter = { requests: 2, code: 9, stderr: 'cannot open database\n' };
+    const script = { ...scripted({ exitAfter }), protocol: 'legacy' };
     const runtime = await start({ flapper: script, good: scripted({}) }, { limits: { backoffBaseMs: 20 } });
     await reaches(runtime, 'flapper', 'quarantined');
     const status = (await runtime.status()).servers.find(({ name }) => name === 'flapper');

@@ -88,7 +88,7 @@ describe('a disabled server', () => {
   });
 
   it('that is disabled during its backoff is not revived (B157)', async () => {
-    const script = scripted({ exitAfter: { requests: 2, code: 1 } });
+    const script = { ...scripted({ exitAfter: { requests: 2, code: 1 } }), protocol: 'legacy' };
     const runtime = await start({ s: script }, { limits: { backoffBaseMs: 60_000, backoffCapMs: 60_000 } });
     await reaches(runtime, 's', 'backoff');
     await runtime.server('s').disable();
@@ -155,9 +155,11 @@ describe('drain', () => {
   });
 
   it('gives up on a call that hangs, after its time', async () => {
-    const runtime = await start({ s: scripted({}) });
+    const record = directory('record.jsonl');
+    const runtime = await start({ s: scripted({ record }) });
     await runtime.ready();
     const flying = failureOf(runtime.callTool('mcp__s__hang'));
+    await recorded(record, ({ methods }) => methods.includes('tools/call'));
     await runtime.drain({ timeoutMs: 200 });
     expect(await flying).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
   });

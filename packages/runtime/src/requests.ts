@@ -5,6 +5,7 @@ import type { Catalog } from './catalog.js';
 
 /** Pages of one list; a repeated cursor ends it earlier. */
 const MAX_PAGES = 200;
+const METHOD_NOT_FOUND = -32601;
 
 export type SendRequest = (
   method: string,
@@ -55,6 +56,7 @@ export function requestsOf(
   catalog: Catalog,
   wishes: SessionWishes,
   send: SendRequest,
+  warn: (message: string) => void,
 ): Requests {
   const offers = (capability: string) => {
     const { capabilities } = catalog.of(server) ?? {};
@@ -81,8 +83,13 @@ export function requestsOf(
         answer = await result(method, cursor === undefined ? {} : { cursor }, options);
       } catch (error) {
         // Declared but not there, or optional and refused: an empty list, never a broken server.
-        if (page === 0 && error instanceof BulkheadError && typeof error.data.jsonRpcCode === 'number')
+        const code = error instanceof BulkheadError ? error.data.jsonRpcCode : undefined;
+        if (page === 0 && typeof code === 'number') {
+          // "Method not found" is an optional list that is not there; anything else may be an outage.
+          if (code !== METHOD_NOT_FOUND)
+            warn(`${method} failed and counts as empty: ${(error as Error).message}`);
           return [];
+        }
         throw error;
       }
       if (Array.isArray(answer[member]))

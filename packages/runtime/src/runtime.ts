@@ -333,7 +333,9 @@ export class Runtime implements RuntimeApi {
         }
         return this.#call(ref, tool, args, options);
       },
-      ...requestsOf(ref.name, catalog, this.#wishesOf(ref.name), this.#request(ref)),
+      ...requestsOf(ref.name, catalog, this.#wishesOf(ref.name), this.#request(ref), (message) =>
+        this.#warn({ server: ref.name, message }),
+      ),
       start: () => this.#start(ref),
       stop: async () => {
         ref.startAsked = false;

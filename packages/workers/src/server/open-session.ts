@@ -25,7 +25,8 @@ export async function openSession(
   transport: WireTransport,
   options: SessionOptions,
 ): Promise<{ session: Session; catalog: ServerCatalog }> {
-  const { clientInfo, handlers, openAs, adopt } = options;
+  const { clientInfo, handlers, adopt } = options;
+  const openAs = options.openAs === 'auto' && transport.legacyOnly === true ? 'legacy' : options.openAs;
   const deadlineAt = options.now() + options.timeoutMs;
   const left = () => Math.max(1, deadlineAt - options.now());
   const capabilities = modernCapabilities(handlers);

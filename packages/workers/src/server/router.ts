@@ -145,6 +145,11 @@ export class Router {
     );
   }
 
+  /** A request whose end was told in another way. */
+  forgetSdk(wireId: number): void {
+    this.#ids.takeSdk(wireId);
+  }
+
   /** Answers a request of the SDK with an error; false when it is not one of its pending ids. */
   failSdk(wireId: number, code: number, message: string): boolean {
     const sdkId = this.#ids.takeSdk(wireId);

@@ -8,6 +8,7 @@ import { MAX_TIMER_MS } from '../defaults.js';
 import type { HandlerSet, ServerCatalog, ServerEvent } from '../protocol.js';
 import { readToolList } from './catalog.js';
 import { envelope, modernCapabilities, newestModern } from './era-probe.js';
+import { type MirroredParams, mirroredParams } from './http/request-headers.js';
 import { Refusal, RequestPort } from './request-port.js';
 import type { Dialect, Session } from './session.js';
 import type { WireTransport } from './transport.js';
@@ -25,6 +26,7 @@ const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 export class ModernSession implements Session {
   readonly dialect: Dialect;
   readonly #requests: RequestPort;
+  readonly #transport: WireTransport;
   readonly #discover: Record<string, unknown>;
   readonly #uris = new Set<string>();
   #logLevel: string | undefined;
@@ -43,6 +45,7 @@ export class ModernSession implements Session {
   ) {
     const capabilities = modernCapabilities(handlers);
     this.#discover = discover;
+    this.#transport = transport;
     const meta = envelope(newestModern, clientInfo, capabilities);
     this.dialect = {
       meta: () => {
@@ -83,6 +86,7 @@ export class ModernSession implements Session {
       catalog.tools = list.tools;
       catalog.quarantined = list.quarantined;
       catalog.warnings = list.warnings;
+      this.#mirror(catalog);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       const missing = error.code === METHOD_NOT_FOUND && catalog.capabilities.tools === undefined;
@@ -90,6 +94,19 @@ export class ModernSession implements Session {
     }
     this.#readAgainAfter(ttlMs);
     return catalog;
+  }
+
+  /** Over HTTP a tool may have arguments repeated in headers; one that marks them wrongly cannot be called. */
+  #mirror(catalog: ServerCatalog): void {
+    if (this.#transport.mirror === undefined) return;
+    const mirrored = new Map<string, MirroredParams>();
+    catalog.tools = catalog.tools.filter(({ name, inputSchema }) => {
+      const marks = mirroredParams(inputSchema);
+      if ('problem' in marks) catalog.quarantined.push({ name, reason: marks.problem });
+      else if (marks.params.length > 0) mirrored.set(name, marks.params);
+      return !('problem' in marks);
+    });
+    this.#transport.mirror(mirrored);
   }
 
   /** The era has no `ping`; the question that every server answers is cheap. */

@@ -5,6 +5,7 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { Reason } from '../protocol.js';
 import type { Incoming } from './envelope.js';
+import type { MirroredParams } from './http/request-headers.js';
 
 export type Response = Extract<Incoming, { kind: 'response' }>;
 export type LargeResponse = Extract<Incoming, { kind: 'large' }>;
@@ -45,6 +46,10 @@ export interface WireTransport extends Transport {
    * (`modern`) and again when the answer was another one.
    */
   setEra?(era: 'legacy' | 'modern'): void;
+  /** True when what carries it does not exist in the modern era: it is not asked for. */
+  readonly legacyOnly?: boolean;
+  /** Over HTTP: tools whose arguments are repeated in headers, by name (modern era). */
+  mirror?(tools: ReadonlyMap<string, MirroredParams>): void;
   /** Stdout lines that were not protocol. */
   skipped(): { count: number; tail: string[] };
 }

@@ -426,6 +426,8 @@ export class Child {
     } catch (error) {
       started();
       const failure = this.#startFailure(error);
+      // Session and supervisor keep the same limit; whoever is first, it is told in one way.
+      if (failure.reason.kind === 'start-timeout') return this.#startTimeout();
       if (failure.reason.kind === 'probe-exit' && !this.#diedOfProbe) {
         this.#diedOfProbe = true;
         return { by: 'probe' };

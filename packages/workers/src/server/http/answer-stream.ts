@@ -37,6 +37,8 @@ export type Verdict = 'done' | 'lost';
 interface AnswerOptions {
   host: EngineHost;
   route(message: Incoming, frame: Frame): void;
+  /** Whether this era resumes streams at all. */
+  resumes(): boolean;
   /** Sends the GET that resumes a stream. */
   get(lastEventId: string, signal: AbortSignal): Promise<HttpReply>;
 }
@@ -86,7 +88,8 @@ export class AnswerStream {
         retryMs = parser.retryMs ?? retryMs;
       }
       if (!pending() || signal.aborted) return 'done';
-      if (lastEventId === undefined) throw this.#unanswered(first.url, seen.problem || cause);
+      if (lastEventId === undefined || !this.#options.resumes())
+        throw this.#unanswered(first.url, seen.problem || cause);
       await pause(Math.min(RETRY_CAP_MS, Math.max(RESUME_FLOOR_MS, retryMs)), signal);
       if (!pending() || signal.aborted) return 'done'; // answered on another stream meanwhile
       reply = await this.#resume(lastEventId, first.url, signal);

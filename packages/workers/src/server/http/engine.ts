@@ -3,6 +3,7 @@ import type { Reason } from '../../protocol.js';
 import type { Incoming } from '../envelope.js';
 import type { Router } from '../router.js';
 import type { Failure } from './failure.js';
+import type { MirroredParams } from './request-headers.js';
 
 /** One JSON-RPC message on its way out. */
 export interface Frame {
@@ -11,6 +12,8 @@ export interface Frame {
   /** Absent for a notification or an answer. */
   wireId: number | undefined;
   method: string | undefined;
+  /** The question for the era: how it fails is told to who asked, and ends nothing. */
+  probe?: boolean;
 }
 
 /** What an engine needs of the transport around it. */
@@ -33,10 +36,16 @@ export interface EngineHost {
 }
 
 export interface Engine {
-  /** Sends one message; resolves when its answer was handed over or it failed. Never rejects, except for `initialize`. */
+  /**
+   * Sends one message; resolves when its answer was handed over or it failed. Never rejects, except for `initialize`
+   * and the probe.
+   */
   send(frame: Frame): Promise<void>;
   /** Nobody waits for this request any more: its exchange is cut. */
   cancel(wireId: number): void;
+  /** What was open belongs to another era and is cut. Absent: legacy only. */
+  setEra?(era: 'legacy' | 'modern'): void;
+  mirror?(tools: ReadonlyMap<string, MirroredParams>): void;
   /** Ends everything that is open; says goodbye as far as that is quick. Never rejects. */
   close(): Promise<void>;
 }

@@ -16,9 +16,12 @@ export interface Failure {
 /** A failure on its way up; it never leaves this directory. */
 export class HttpFailure extends Error {
   readonly failure: Failure;
-  constructor(failure: Failure, cause?: unknown) {
+  /** What a refusal said, uncut: it may be evidence of the server's era. */
+  readonly body: string | undefined;
+  constructor(failure: Failure, cause?: unknown, body?: string) {
     super(failure.message, cause === undefined ? undefined : { cause });
     this.failure = failure;
+    this.body = body;
   }
 }
 

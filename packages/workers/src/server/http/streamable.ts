@@ -19,6 +19,7 @@ import { type Failure, HttpFailure, networkFailure, shownUrl } from './failure.j
 import { ListenStream } from './listen-stream.js';
 import { pause } from './pause.js';
 import { pour } from './pour.js';
+import { type MirroredParams, requestHeaders } from './request-headers.js';
 import { statusTellsLoss } from './session-loss.js';
 import { SseParser } from './sse.js';
 import { versionToTry } from './version-step.js';
@@ -35,6 +36,8 @@ export class StreamableEngine implements Engine {
   #url: URL;
   #session: string | undefined;
   #version: string | undefined;
+  #era: 'legacy' | 'modern' = 'legacy';
+  #mirrored: ReadonlyMap<string, MirroredParams> = new Map();
   /** The `initialize` that was accepted: a new session begins with the same words. */
   #initialize: string | undefined;
   #renewing: Promise<void> | undefined;
@@ -53,8 +56,23 @@ export class StreamableEngine implements Engine {
     this.#answers = new AnswerStream({
       host,
       route: (message, frame) => this.#route(message, frame),
+      resumes: () => this.#era === 'legacy',
       get: (lastEventId, signal) => this.#get(lastEventId, signal, 0),
     });
+  }
+
+  setEra(era: 'legacy' | 'modern'): void {
+    if (era === this.#era) return;
+    this.#era = era;
+    this.#session = undefined;
+    this.#version = undefined;
+    this.#listening?.close();
+    for (const abort of this.#cuts) abort.abort();
+  }
+
+  /** Tools whose arguments are mirrored in headers, by name. */
+  mirror(tools: ReadonlyMap<string, MirroredParams>): void {
+    this.#mirrored = tools;
   }
 
   async send(frame: Frame): Promise<void> {
@@ -72,7 +90,7 @@ export class StreamableEngine implements Engine {
     } catch (error) {
       if (signal.aborted) return;
       const failure = failureOf(error, this.#url);
-      if (frame.method === 'initialize')
+      if (frame.method === 'initialize' || frame.probe === true)
         throw error instanceof HttpFailure ? error : new HttpFailure(failure);
       if (wireId === undefined) this.#host.warn(`a message could not be delivered: ${failure.message}`);
       else this.#host.fail(wireId, failure);
@@ -135,7 +153,7 @@ export class StreamableEngine implements Engine {
       const answer = this.#host.read(body).filter((message) => answers(message, frame.wireId));
       for (const message of answer) this.#host.route(message);
       if (answer.length > 0) return 'done';
-      throw new HttpFailure(this.#client.failureOf('POST', reply, body));
+      throw new HttpFailure(this.#client.failureOf('POST', reply, body), undefined, body.toString());
     }
     if (frame.wireId === undefined) {
       discard(reply.body); // any 2xx will do
@@ -294,7 +312,7 @@ export class StreamableEngine implements Engine {
 
   async #post(body: string, signal: AbortSignal): Promise<HttpReply> {
     const headers: [string, string][] = [
-      ...this.#headers(),
+      ...(this.#era === 'modern' ? requestHeaders(body, this.#mirrored) : this.#headers()),
       ['content-type', 'application/json'],
       ['accept', 'application/json, text/event-stream'],
     ];

@@ -16,10 +16,13 @@ import { HttpClient } from './client.js';
 import type { Engine, EngineHost, Frame } from './engine.js';
 import { type Failure, HttpFailure } from './failure.js';
 import { LegacySseEngine } from './legacy-sse.js';
+import type { MirroredParams } from './request-headers.js';
 import { StreamableEngine } from './streamable.js';
 
 /** Requests in a row that found no server, before the connection counts as lost. */
 const UNREACHABLE_MAX = 3;
+/** Begins the id of the question for the era. */
+const PROBE_ID = 'era-probe-';
 
 /** A lane that wants to know how a request failed; others hear of it as an unusable answer. */
 export interface HttpLaneSink extends LaneSink {
@@ -59,6 +62,10 @@ export class HttpTransport implements WireTransport {
   #engine: Engine;
   #ended = false;
   #unreachable = 0;
+  #era: 'legacy' | 'modern' = 'legacy';
+  #started: Promise<void> | undefined;
+  /** The reason for the end was told before the end. */
+  #told = false;
 
   constructor(options: HttpTransportOptions) {
     const { url, headers, mode, maxMessageBytes, onBytes, wrapFetch } = options;
@@ -92,7 +99,27 @@ export class HttpTransport implements WireTransport {
     this.#engine = new Flavour(url, this.#client, this.#host);
   }
 
-  async start(): Promise<void> {
+  /** The older SSE exists in the legacy era only. */
+  get legacyOnly(): boolean {
+    return this.#options.mode === 'sse';
+  }
+
+  setEra(era: 'legacy' | 'modern'): void {
+    this.#era = era;
+    this.#engine.setEra?.(era);
+  }
+
+  mirror(tools: ReadonlyMap<string, MirroredParams>): void {
+    this.#engine.mirror?.(tools);
+  }
+
+  /** May be called again: the probe starts the transport, and the session after it does too. */
+  start(): Promise<void> {
+    this.#started ??= this.#connect();
+    return this.#started;
+  }
+
+  async #connect(): Promise<void> {
     if (!(this.#engine instanceof LegacySseEngine)) return;
     try {
       await this.#engine.open();
@@ -106,13 +133,21 @@ export class HttpTransport implements WireTransport {
   async send(message: JSONRPCMessage): Promise<void> {
     const outgoing = this.#router.outgoing(message);
     if (outgoing === undefined || this.#ended) return;
-    if (outgoing.cancels !== undefined) this.#engine.cancel(outgoing.cancels);
+    if (outgoing.cancels !== undefined) {
+      this.#engine.cancel(outgoing.cancels);
+      if (this.#era === 'modern') {
+        // The cut stream is the cancellation; this forgets the id.
+        this.#router.failSdk(outgoing.cancels, -32603, 'cancelled');
+        return;
+      }
+    }
     const frame: Frame = {
       text: JSON.stringify(outgoing.message),
       wireId: outgoing.wireId,
       method: 'method' in message ? message.method : undefined,
     };
-    if (frame.method === 'initialize') void this.#initialize(frame);
+    if ('id' in message && String(message.id).startsWith(PROBE_ID)) await this.#probe(frame);
+    else if (frame.method === 'initialize') void this.#initialize(frame);
     else if (frame.wireId !== undefined) void this.#engine.send(frame);
     else await this.#engine.send(frame);
   }
@@ -133,7 +168,10 @@ export class HttpTransport implements WireTransport {
 
   writeFrames(frames: string): void {
     if (this.#ended) return;
-    for (const text of frames.split('\n')) if (text !== '') void this.#engine.send(this.#frame(text));
+    for (const text of frames.split('\n')) {
+      const frame = text === '' ? undefined : this.#frame(text);
+      if (frame !== undefined) void this.#engine.send(frame);
+    }
   }
 
   /** There is no input to end: the goodbye is said here, and `close()` waits for it. */
@@ -145,14 +183,43 @@ export class HttpTransport implements WireTransport {
     return { count: this.#skipped.count, tail: this.#skipped.tail() };
   }
 
-  /** Frames of the lane begin in one of two ways. */
-  #frame(text: string): Frame {
+  /** Frames of the lane begin in one of two ways; undefined when nothing is to be sent. */
+  #frame(text: string): Frame | undefined {
     const request = /^\{"jsonrpc":"2\.0","id":(\d+),"method":/.exec(text);
     if (request !== null) return { text, wireId: Number(request[1]), method: undefined };
     const cancelled =
       /^\{"jsonrpc":"2\.0","method":"notifications\/cancelled","params":\{"requestId":(\d+)/.exec(text);
-    if (cancelled !== null) this.#engine.cancel(Number(cancelled[1]));
+    if (cancelled !== null) {
+      this.#engine.cancel(Number(cancelled[1]));
+      if (this.#era === 'modern') return undefined;
+    }
     return { text, wireId: undefined, method: undefined };
+  }
+
+  /**
+   * A refusal that may be a sign of the older era is left to who asks. Anything else says nothing about eras and is the
+   * reason for the end that follows.
+   * @throws an error with `status` and `body`, or the failure.
+   */
+  async #probe(frame: Frame): Promise<void> {
+    try {
+      await this.#engine.send({ ...frame, probe: true });
+    } catch (error) {
+      if (frame.wireId !== undefined) this.#router.forgetSdk(frame.wireId);
+      const failure = error instanceof HttpFailure ? error.failure : undefined;
+      const status = failure?.data.status;
+      const evidence =
+        typeof status === 'number' && status >= 400 && status < 500 && status !== 401 && status !== 403;
+      const message = error instanceof Error ? error.message : String(error);
+      if (!evidence && !this.#ended) {
+        this.#told = true;
+        // Who hears the reason closes at once, which the probe must not take for a server that died of it.
+        this.onclose = undefined;
+        this.onended?.({ kind: failure?.kind ?? 'http', message });
+      }
+      const body = error instanceof HttpFailure ? error.body : undefined;
+      throw Object.assign(new Error(message, { cause: error }), { status, body });
+    }
   }
 
   async #initialize(frame: Frame): Promise<void> {
@@ -224,7 +291,7 @@ export class HttpTransport implements WireTransport {
     }
   }
 
-  #finish(reason: Reason, told = false): void {
+  #finish(reason: Reason, told = this.#told): void {
     if (this.#ended) return;
     this.#ended = true;
     if (!told) this.onended?.(reason);
