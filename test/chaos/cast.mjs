@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { toolDefinitions } from '../fixtures/scripted/tools.mjs';
 import { generator } from './random.mjs';
+import { SPINNER } from './spinner.mjs';
 
 const SCRIPTED = fileURLToPath(new URL('../fixtures/scripted-server.mjs', import.meta.url));
 const ECHO = fileURLToPath(new URL('../../examples/echo/server.mjs', import.meta.url));
@@ -91,9 +92,10 @@ function badScript(directory, name, ledger, seed) {
     rules: [{ method: 'tools/call', tool: 'trap', reply: { result: { content: [], structuredContent } } }],
     launches: {
       file: join(directory, `${name}.launches`),
-      scripts: Array.from({ length: LAUNCHES }, (_, k) =>
-        personality(random, join(directory, `${name}-${k}${GRANDCHILD}`)),
-      ),
+      scripts: Array.from({ length: LAUNCHES }, (_, k) => {
+        const drawn = personality(random, join(directory, `${name}-${k}${GRANDCHILD}`));
+        return k === 0 && name === SPINNER ? {} : drawn;
+      }),
     },
   };
 }

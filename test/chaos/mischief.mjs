@@ -7,9 +7,10 @@ import { textOf } from './book.mjs';
 import { BAD_MESSAGE_BYTES, RUN_VARIABLE } from './cast.mjs';
 import { signalMarked } from './processes.mjs';
 import { generator } from './random.mjs';
+import { SPINNER } from './spinner.mjs';
 
 const CALLERS = 2;
-const SPINNERS = new Set(['bad-0', 'bad-1', 'bad-2']);
+const SPINNER_ALONE_MS = 7_000;
 /** Idle limit plus backstop is 3 s, twice for a call that is tried again; the rest is for a busy machine. */
 const LATEST_END_MS = 15_000;
 
@@ -21,8 +22,7 @@ export async function mischief(stage, server, book) {
 
 async function caller(stage, name, book, index) {
   const random = generator(stage.seed, `${name} caller ${index}`);
-  // However short the run: somebody's thread spins from the start, and the watchdog has something to do.
-  let first = index === 0 && SPINNERS.has(name) ? { tool: 'trap' } : undefined;
+  let first = name === SPINNER ? { tool: 'trap' } : undefined;
   while (!stage.closed) {
     const idempotent = random.chance(0.3);
     const { tool, args = {}, timeoutMs, abortMs } = first ?? draw(random);
@@ -116,6 +116,7 @@ async function hand(stage, name) {
       },
     ],
   ];
+  if (name === SPINNER) await wait(SPINNER_ALONE_MS);
   while (!stage.over) {
     await wait(random.between(200, 1_200));
     if (!stage.over) await random.weighted(acts)();
