@@ -122,7 +122,7 @@ describe('start-up time', () => {
 
   it('of one that never initialises does not hold back the others, nor their calls (B158)', async () => {
     const silent = () => scripted({ rules: [{ method: 'initialize', reply: null }] });
-    const hung = Object.fromEntries(Array.from({ length: 6 }, (_, i) => [`hung${i}`, silent()]));
+    const hung = Object.fromEntries(Array.from({ length: 10 }, (_, i) => [`hung${i}`, silent()]));
     const runtime = await start({ ...hung, good: scripted({}) });
     expect((await runtime.server('good').callTool('echo', { text: 'fine' })).text()).toBe('fine');
     expect(runtime.server('hung0').state).toBe('connecting');
