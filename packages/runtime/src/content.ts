@@ -2,7 +2,6 @@
  * Content blocks as servers really send them, made into blocks that hosts can rely on: null optional fields are absent,
  * unknown and broken blocks become placeholders, nothing is dropped and the order stays. Pure.
  */
-/// <reference lib="es2024.string" />
 import type { ContentBlock } from './api.js';
 
 /** Optional fields of MCP blocks and of what they embed; null in them means absent. Foreign fields are kept as they are. */

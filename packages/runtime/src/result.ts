@@ -2,7 +2,6 @@
  * The answer of a tool as it came over the lane: exact JSON text or bytes, decoded only when somebody looks. A result
  * that is passed on as `raw` is never parsed on the agent's thread.
  */
-/// <reference lib="es2024.string" />
 import { memberSpans } from '@bulkhead/workers';
 import type { ContentBlock, Timing, ToolResult } from './api.js';
 import { blockText, contentBlocks, isBlank, isRecord, wellFormed } from './content.js';

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { BulkheadError } from '../errors.js';
 import type { HandlerSet, ServerCatalog, ServerEvent } from '../protocol.js';
 import { readToolList } from './catalog.js';
-import type { Session } from './session.js';
+import { type Session, tellSession } from './session.js';
 import type { WireTransport } from './transport.js';
 import { VersionLadder } from './version-ladder.js';
 
@@ -24,13 +24,7 @@ export class LegacySession implements Session {
   /** Anything else that the server tells unasked. */
   onEvent: ((event: ServerEvent) => void) | undefined;
   /** What the server asks of the client. */
-  onAsk:
-    | ((
-        method: string,
-        params: Record<string, unknown>,
-        signal: AbortSignal,
-      ) => Promise<Record<string, unknown>>)
-    | undefined;
+  onAsk: Session['onAsk'];
 
   constructor(
     transport: WireTransport,
@@ -39,7 +33,8 @@ export class LegacySession implements Session {
   ) {
     this.#transport = new VersionLadder(transport);
     this.#client = new Client(clientInfo, { capabilities: capabilitiesOf(handlers) });
-    this.#client.fallbackNotificationHandler = async ({ method, params }) => this.#told(method, params ?? {});
+    this.#client.fallbackNotificationHandler = async ({ method, params }) =>
+      tellSession(this, method, params ?? {});
     const asked = new Map([
       ['sampling/createMessage', handlers.sampling],
       ['elicitation/create', handlers.elicitation],
@@ -68,28 +63,6 @@ export class LegacySession implements Session {
       throw translate('initialize', error, timeoutMs);
     }
     return this.readCatalog(timeoutMs);
-  }
-
-  /** Heard whether or not the server declared it. */
-  #told(method: string, params: Record<string, unknown>): void {
-    switch (method) {
-      case 'notifications/tools/list_changed':
-        this.onToolsChanged?.();
-        return;
-      case 'notifications/resources/list_changed':
-        this.onEvent?.({ name: 'resources', params });
-        return;
-      case 'notifications/prompts/list_changed':
-        this.onEvent?.({ name: 'prompts', params });
-        return;
-      case 'notifications/resources/updated':
-        this.onEvent?.({ name: 'resource', params });
-        return;
-      case 'notifications/message':
-        this.onEvent?.({ name: 'log', params });
-        return;
-      default:
-    }
   }
 
   async readCatalog(timeoutMs: number): Promise<ServerCatalog> {

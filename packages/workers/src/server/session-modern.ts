@@ -10,7 +10,7 @@ import { readToolList } from './catalog.js';
 import { envelope, modernCapabilities, newestModern } from './era-probe.js';
 import { type MirroredParams, mirroredParams } from './http/request-headers.js';
 import { Refusal, RequestPort } from './request-port.js';
-import type { Dialect, Session } from './session.js';
+import { type Dialect, type Session, tellSession } from './session.js';
 import type { WireTransport } from './transport.js';
 
 type ClientInfo = { name: string; version: string; title?: string };
@@ -55,7 +55,7 @@ export class ModernSession implements Session {
       answers: answeredMethods(handlers),
       absorb: (method, params) => this.#absorb(method, params),
     };
-    this.#requests = new RequestPort(transport, meta, (method, params) => this.#told(method, params));
+    this.#requests = new RequestPort(transport, meta, (method, params) => tellSession(this, method, params));
   }
 
   async open(timeoutMs: number): Promise<ServerCatalog> {
@@ -166,27 +166,6 @@ export class ModernSession implements Session {
     }, LISTEN_AGAIN_MS);
     timer.unref();
     signal.addEventListener('abort', () => clearTimeout(timer), { once: true });
-  }
-
-  #told(method: string, params: Record<string, unknown>): void {
-    switch (method) {
-      case 'notifications/tools/list_changed':
-        this.onToolsChanged?.();
-        return;
-      case 'notifications/resources/list_changed':
-        this.onEvent?.({ name: 'resources', params });
-        return;
-      case 'notifications/prompts/list_changed':
-        this.onEvent?.({ name: 'prompts', params });
-        return;
-      case 'notifications/resources/updated':
-        this.onEvent?.({ name: 'resource', params });
-        return;
-      case 'notifications/message':
-        this.onEvent?.({ name: 'log', params });
-        return;
-      default:
-    }
   }
 
   #absorb(method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> | undefined {

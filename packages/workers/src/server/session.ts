@@ -42,3 +42,29 @@ export interface Dialect {
    */
   absorb(method: string, params: Record<string, unknown>): Promise<Record<string, unknown>> | undefined;
 }
+
+/** Sends a notification of the server where it belongs, whether or not the server declared it. */
+export function tellSession(
+  session: Pick<Session, 'onToolsChanged' | 'onEvent'>,
+  method: string,
+  params: Record<string, unknown>,
+): void {
+  switch (method) {
+    case 'notifications/tools/list_changed':
+      session.onToolsChanged?.();
+      return;
+    case 'notifications/resources/list_changed':
+      session.onEvent?.({ name: 'resources', params });
+      return;
+    case 'notifications/prompts/list_changed':
+      session.onEvent?.({ name: 'prompts', params });
+      return;
+    case 'notifications/resources/updated':
+      session.onEvent?.({ name: 'resource', params });
+      return;
+    case 'notifications/message':
+      session.onEvent?.({ name: 'log', params });
+      return;
+    default:
+  }
+}
