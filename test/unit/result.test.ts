@@ -7,16 +7,9 @@ function resultOf(
   payload: string | ArrayBuffer,
   init: { start?: number; end?: number; isError?: boolean } = {},
 ) {
-  return new LaneToolResult({
-    payload,
-    isError: false,
-    timing: { queueMs: 1, callMs: 2 },
-    attempts: 1,
-    warnings: ['seen before'],
-    server: 'files',
-    tool: 'read',
-    ...init,
-  });
+  const { isError = false, ...span } = init;
+  const call = { server: 'files', tool: 'read', attempts: 1, startedAt: 4, postedAt: 5 };
+  return new LaneToolResult(call, payload, isError, { ...span, warnings: ['seen before'] }, 2);
 }
 
 const ofContent = (content: unknown) => resultOf(JSON.stringify({ content }));

@@ -9,6 +9,9 @@ import {
 } from '@bulkhead/workers';
 import type { CallOptions, RawArguments, ToolResult } from './api.js';
 
+/** One for all calls, until each has its own. */
+const NOT_YET = () => {};
+
 export class PendingCall {
   readonly server: string;
   /** A tool's raw name, or the method of another request. */
@@ -17,14 +20,15 @@ export class PendingCall {
   /** JSON text without newlines: it goes into the frame as it is. */
   readonly args: string;
   readonly idleMs: number;
-  /** Absolute; moved only while a person is asked. */
-  hardAt: number;
+  readonly maxMs: number;
   readonly startedAt: number;
-  readonly idempotent: boolean;
-  readonly onProgress: CallOptions['onProgress'];
+  /** What the caller said beside the arguments, if anything. */
+  readonly options: CallOptions | undefined;
   readonly promise: Promise<ToolResult>;
-  /** Absolute; moved by progress. */
-  idleAt: number;
+  /** Last progress; 0 before the first. */
+  #heardAt = 0;
+  /** How long people were asked meanwhile: deadlines stand still then. */
+  #pausedMs = 0;
   /** 0 while it waits in the mailbox. */
   postedAt = 0;
   /** Id on the data port of the moment; 0 while it waits. */
@@ -36,9 +40,9 @@ export class PendingCall {
   /** The person was already sent to the URLs that the server asked for. */
   urlsAsked = false;
   /** Told once, with how it ended. */
-  onEnd: ((outcome: Outcome) => void) | undefined;
-  #resolve: (result: ToolResult) => void = () => {};
-  #reject: (error: BulkheadError) => void = () => {};
+  onEnd: ((outcome: Outcome, at: number) => void) | undefined;
+  #resolve: (result: ToolResult) => void = NOT_YET;
+  #reject: (error: BulkheadError) => void = NOT_YET;
   #signal: AbortSignal | undefined;
   #onAbort: (() => void) | undefined;
 
@@ -55,11 +59,9 @@ export class PendingCall {
     this.tool = tool;
     this.args = args;
     this.startedAt = now();
+    this.options = options;
     this.idleMs = clampMs(options?.timeoutMs ?? defaults.callTimeoutMs);
-    this.idleAt = this.startedAt + this.idleMs;
-    this.hardAt = this.startedAt + clampMs(options?.maxMs ?? Math.max(defaults.callMaxMs, this.idleMs));
-    this.idempotent = options?.idempotent ?? false;
-    this.onProgress = options?.onProgress;
+    this.maxMs = clampMs(options?.maxMs ?? Math.max(defaults.callMaxMs, this.idleMs));
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -73,16 +75,39 @@ export class PendingCall {
     signal.addEventListener('abort', cancel, { once: true });
   }
 
+  get idempotent(): boolean {
+    return this.options?.idempotent === true;
+  }
+
+  /** Absolute; moved by progress. */
+  get idleAt(): number {
+    return (this.#heardAt === 0 ? this.startedAt : this.#heardAt) + this.idleMs + this.#pausedMs;
+  }
+
+  /** Absolute; moved only while a person is asked. */
+  get hardAt(): number {
+    return this.startedAt + this.maxMs + this.#pausedMs;
+  }
+
+  /** Progress: the idle limit counts from here. */
+  heard(at: number): void {
+    this.#heardAt = at - this.#pausedMs;
+  }
+
+  postpone(ms: number): void {
+    this.#pausedMs += ms;
+  }
+
   get dueAt(): number {
     return Math.min(this.idleAt, this.hardAt);
   }
 
-  succeed(result: ToolResult): void {
-    if (this.#end(result.outcome)) this.#resolve(result);
+  succeed(result: ToolResult, at: number): void {
+    if (this.#end(result.outcome, at)) this.#resolve(result);
   }
 
   fail(error: BulkheadError): void {
-    if (this.#end(error.outcome)) this.#reject(error);
+    if (this.#end(error.outcome, now())) this.#reject(error);
   }
 
   /** The error of this call, with its server and tool. */
@@ -100,10 +125,10 @@ export class PendingCall {
     });
   }
 
-  #end(outcome: Outcome): boolean {
+  #end(outcome: Outcome, at: number): boolean {
     if (this.done) return false;
     this.done = true;
-    this.onEnd?.(outcome);
+    this.onEnd?.(outcome, at);
     if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
     return true;
   }

@@ -56,6 +56,13 @@ export class Mailbox<T> {
     return this.#saturated;
   }
 
+  /** A place in flight for an item that need not wait: take it and send, or `offer` the item. */
+  take(): boolean {
+    if (this.#head !== undefined || this.#inFlight >= this.#window) return false;
+    this.#inFlight++;
+    return true;
+  }
+
   /**
    * `send`: it is in flight, send it now. `queued`: it waits its turn. `full`: it was not taken. Nothing overtakes the
    * queue.
@@ -63,10 +70,7 @@ export class Mailbox<T> {
    * @throws {TypeError} when the item waits already.
    */
   offer(item: T, bytes: number): 'send' | 'queued' | 'full' {
-    if (this.#places.size === 0 && this.#inFlight < this.#window) {
-      this.#inFlight++;
-      return 'send';
-    }
+    if (this.take()) return 'send';
     if (this.#places.has(item)) throw new TypeError('this item waits in the mailbox already; offer it once');
     const { queueMax, queueMaxBytes } = this.#options;
     const fits = this.#places.size < queueMax && this.#queuedBytes + bytes <= queueMaxBytes;
@@ -89,7 +93,7 @@ export class Mailbox<T> {
   settled(): T | undefined {
     // One settle too many must not widen the window for good.
     this.#inFlight = Math.max(0, this.#inFlight - 1);
-    this.#relax();
+    if (this.#saturated) this.#relax();
     return this.next();
   }
 

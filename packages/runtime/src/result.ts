@@ -2,22 +2,12 @@
  * The answer of a tool as it came over the lane: exact JSON text or bytes, decoded only when somebody looks. A result
  * that is passed on as `raw` is never parsed on the agent's thread.
  */
-import { memberSpans } from '@bulkhead/workers';
+import { type LaneExtra, memberSpans } from '@bulkhead/workers';
 import type { ContentBlock, Timing, ToolResult } from './api.js';
+import type { PendingCall } from './call.js';
 import { blockText, contentBlocks, isBlank, isRecord, wellFormed } from './content.js';
 
-export interface LaneResultInit {
-  /** JSON text of `result`, or a frame in UTF-8 in which `start`…`end` (bytes; default all) is that text. */
-  payload: string | ArrayBuffer;
-  start?: number | undefined;
-  end?: number | undefined;
-  isError: boolean;
-  timing: Timing;
-  attempts: number;
-  warnings: readonly string[];
-  server: string;
-  tool: string;
-}
+const NO_WARNINGS: readonly string[] = [];
 
 interface Decoded {
   content: readonly ContentBlock[];
@@ -26,26 +16,43 @@ interface Decoded {
 
 export class LaneToolResult implements ToolResult {
   readonly isError: boolean;
-  readonly timing: Timing;
   readonly attempts: number;
   readonly server: string;
   readonly tool: string;
+  readonly #queueMs: number;
+  readonly #callMs: number;
   #warnings: readonly string[];
   #payload: string | Uint8Array;
   #decoded: Decoded | undefined;
 
-  constructor(init: LaneResultInit) {
-    this.isError = init.isError;
-    this.timing = init.timing;
-    this.attempts = init.attempts;
-    this.server = init.server;
-    this.tool = init.tool;
-    this.#warnings = init.warnings;
-    const { payload, start = 0 } = init;
-    this.#payload =
-      typeof payload === 'string'
-        ? payload
-        : new Uint8Array(payload, start, (init.end ?? payload.byteLength) - start);
+  /**
+   * @param payload JSON text of `result`, or a frame in UTF-8 in which `start`…`end` (bytes; default all) of `extra` is
+   * that text.
+   */
+  constructor(
+    call: Pick<PendingCall, 'server' | 'tool' | 'attempts' | 'startedAt' | 'postedAt'>,
+    payload: string | ArrayBuffer,
+    isError: boolean,
+    extra: LaneExtra | null,
+    callMs: number,
+  ) {
+    this.isError = isError;
+    this.attempts = call.attempts;
+    this.server = call.server;
+    this.tool = call.tool;
+    this.#queueMs = call.postedAt - call.startedAt;
+    this.#callMs = callMs;
+    this.#warnings = extra?.warnings ?? NO_WARNINGS;
+    if (typeof payload === 'string') {
+      this.#payload = payload;
+    } else {
+      const { start = 0, end = payload.byteLength } = extra ?? {};
+      this.#payload = new Uint8Array(payload, start, end - start);
+    }
+  }
+
+  get timing(): Timing {
+    return { queueMs: this.#queueMs, callMs: this.#callMs };
   }
 
   get outcome(): 'ok' | 'tool_error' {

@@ -7,6 +7,7 @@ import {
   type Board,
   type BulkheadError,
   decodeError,
+  IdTable,
   type LaneAsk,
   type LaneExtra,
   type LaneReply,
@@ -16,11 +17,11 @@ import {
   mayBecomeReady,
   now,
   type Outcome,
-  REPLY_STRIDE,
   type Reason,
   type ServerOptions,
   type ServerState,
   type SupervisorNotice,
+  TOOL_NAMES_MAX,
   type WireError,
 } from '@bulkhead/workers';
 import type { ServerStats } from './api.js';
@@ -44,8 +45,6 @@ export interface RefContext {
   saturated: (server: string) => void;
   drained: (server: string) => void;
 }
-
-const NO_WARNINGS: readonly string[] = [];
 
 /** What is chained to it runs at the end of the turn's microtasks. */
 const TURN = Promise.resolve();
@@ -78,7 +77,8 @@ export class ServerRef {
   #nextTryAt = 0;
   #link: Link | undefined;
   #lastId = 0;
-  readonly #calls = new Map<number, PendingCall>();
+  readonly #calls = new IdTable<PendingCall>();
+  readonly #toolNames = new Map<string, number>();
   readonly #mailbox: Mailbox<PendingCall>;
   #outbox: LaneRequest = [];
   #flushing = false;
@@ -126,9 +126,13 @@ export class ServerRef {
   }
 
   #enqueue(call: PendingCall): void {
+    if (this.#mailbox.take()) {
+      this.#post(call, call.startedAt);
+      return;
+    }
     switch (this.#mailbox.offer(call, Buffer.byteLength(call.args))) {
       case 'send':
-        this.#post(call);
+        this.#post(call, now());
         return;
       case 'queued':
         return;
@@ -164,8 +168,7 @@ export class ServerRef {
   #unpause(): void {
     const passed = now() - this.#pausedAt;
     for (const call of [...this.#calls.values(), ...this.#mailbox.waiting()]) {
-      call.idleAt += passed;
-      call.hardAt += passed;
+      call.postpone(passed);
     }
   }
 
@@ -206,21 +209,31 @@ export class ServerRef {
   }
 
   /** Everything posted in one turn of the loop leaves as one message. */
-  #post(call: PendingCall): void {
+  #post(call: PendingCall, at: number): void {
     const id = ++this.#lastId;
     call.id = id;
-    call.postedAt = now();
+    call.postedAt = at;
     call.attempts++;
     this.#calls.set(id, call);
     const op = call.kind === 'call' ? laneOp.call : laneOp.request;
     if (this.#outbox.length > 0 && this.#outbox[0] !== op) this.#flush();
-    if (this.#outbox.length === 0) this.#outbox.push(op);
-    this.#outbox.push(id, call.tool, call.args, call.idleMs, call.idleAt, call.hardAt);
+    if (this.#outbox.length === 0) this.#outbox.push(op, id);
+    const tool = op === laneOp.call ? this.#toolWord(call.tool) : call.tool;
+    this.#outbox.push(tool, call.args, call.idleMs, Math.ceil(call.idleAt), Math.ceil(call.hardAt));
     if (!this.#flushing) {
       this.#flushing = true;
       // Not queueMicrotask: Node makes an AsyncResource for each of those.
       void TURN.then(this.#flush);
     }
+  }
+
+  /** What stands for the tool's name on this port: see {@link LaneRequest}. */
+  #toolWord(tool: string): string | number {
+    const names = this.#toolNames;
+    const known = names.get(tool);
+    if (known !== undefined) return known;
+    if (names.size < TOOL_NAMES_MAX) names.set(tool, names.size);
+    return tool;
   }
 
   readonly #flush = (): void => {
@@ -243,10 +256,10 @@ export class ServerRef {
 
   /** Gives up a posted call: the server thread is told, a late answer finds nobody. */
   #forget(call: PendingCall): void {
-    if (!this.#calls.delete(call.id)) return;
+    if (this.#calls.take(call.id) === undefined) return;
     this.#flush(); // the cancellation must not overtake the call
     this.#link?.port.postMessage([laneOp.cancel, call.id]);
-    this.#next();
+    this.#next(now());
   }
 
   readonly #receive = (message: LaneReply | LaneAsk): void => {
@@ -255,47 +268,47 @@ export class ServerRef {
   };
 
   #replied(replies: LaneReply): void {
-    for (let i = 0; i + REPLY_STRIDE <= replies.length; i += REPLY_STRIDE) {
+    const at = now();
+    for (let i = 0; i < replies.length; ) {
       const id = replies[i] as number;
-      const call = this.#calls.get(id);
-      if (call === undefined) continue; // cancelled or timed out here already
-      const status = replies[i + 1] as number;
-      if (status === laneStatus.progress) {
-        this.#progress(call, replies[i + 2] as string);
+      if (id > 0) {
+        this.#succeeded(id, at, false, replies[i + 1], null);
+        i += 2;
         continue;
       }
-      this.#calls.delete(id);
-      if (status === laneStatus.failed) this.#failed(call, replies[i + 2] as WireError);
+      const status = replies[i + 1] as number;
+      const payload = replies[i + 2];
+      if (status === laneStatus.progress) this.#progress(-id, at, payload as string);
+      else if (status === laneStatus.failed) this.#failed(-id, payload as WireError);
       else
         this.#succeeded(
-          call,
+          -id,
+          at,
           status === laneStatus.toolError,
-          replies[i + 2],
+          payload,
           replies[i + 3] as LaneExtra | null,
         );
-      this.#next();
+      i += 4;
     }
   }
 
-  #succeeded(call: PendingCall, isError: boolean, payload: unknown, extra: LaneExtra | null): void {
-    const callMs = now() - call.postedAt;
+  #succeeded(id: number, at: number, isError: boolean, payload: unknown, extra: LaneExtra | null): void {
+    const call = this.#calls.take(id);
+    if (call === undefined) return; // cancelled or timed out here already
+    const callMs = at - call.postedAt;
     this.#latency.record(callMs);
-    call.succeed(
-      new LaneToolResult({
-        payload: payload as string | ArrayBuffer,
-        start: extra?.start,
-        end: extra?.end,
-        isError,
-        timing: { queueMs: call.postedAt - call.startedAt, callMs },
-        attempts: call.attempts,
-        warnings: extra?.warnings ?? NO_WARNINGS,
-        server: this.name,
-        tool: call.tool,
-      }),
-    );
+    call.succeed(new LaneToolResult(call, payload as string | ArrayBuffer, isError, extra, callMs), at);
+    this.#next(at);
   }
 
-  #failed(call: PendingCall, wire: WireError): void {
+  #failed(id: number, wire: WireError): void {
+    const call = this.#calls.take(id);
+    if (call === undefined) return;
+    this.#refused(call, wire);
+    this.#next(now());
+  }
+
+  #refused(call: PendingCall, wire: WireError): void {
     if (wire.code === 'OUTCOME_UNKNOWN') {
       this.#fate(call, withAttempts(wire, call));
       return;
@@ -352,28 +365,31 @@ export class ServerRef {
     call.fail(call.error('OUTCOME_UNKNOWN', what, { ...error.data, sent: true }));
   }
 
-  #progress(call: PendingCall, text: string): void {
-    call.idleAt = now() + call.idleMs;
-    if (call.onProgress === undefined) return;
+  #progress(id: number, at: number, text: string): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    call.heard(at);
+    if (call.options?.onProgress === undefined) return;
     try {
-      call.onProgress(JSON.parse(text));
+      call.options.onProgress(JSON.parse(text));
     } catch {
       // a listener's error is not the call's
     }
   }
 
-  #next(): void {
+  #next(at: number): void {
     const next = this.#mailbox.settled();
-    if (next !== undefined) this.#post(next);
+    if (next !== undefined) this.#post(next, at);
   }
 
   #pump(): void {
-    for (let call = this.#mailbox.next(); call !== undefined; call = this.#mailbox.next()) this.#post(call);
+    for (let call = this.#mailbox.next(); call !== undefined; call = this.#mailbox.next())
+      this.#post(call, now());
   }
 
-  readonly #ended = (outcome: Outcome): void => {
+  readonly #ended = (outcome: Outcome, at: number): void => {
     this.#context.pending(-1);
-    this.#breaker.record(outcome, now());
+    this.#breaker.record(outcome, at);
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
   };
 
@@ -391,6 +407,7 @@ export class ServerRef {
     const link: Link = { port, generation, slot, sent: new Int32Array(sent) };
     this.#link = link;
     this.#lastId = 0;
+    this.#toolNames.clear();
     port.on('message', this.#receive);
     port.once('close', () => this.#portClosed(link));
     port.unref();
@@ -423,7 +440,7 @@ export class ServerRef {
   #recall(): void {
     if (this.#link === undefined) return;
     const sentUpTo = Atomics.load(this.#link.sent, 0);
-    for (const call of [...this.#calls.values()]) {
+    for (const call of this.#calls.values()) {
       if (call.id <= sentUpTo) continue;
       call.attempts--; // it was handed to the thread, never to a server
       const refusal = this.#refusal(call);
@@ -460,7 +477,7 @@ export class ServerRef {
     this.#link = undefined;
     this.#outbox = [];
     this.#mailbox.setWindow(0);
-    const calls = [...this.#calls.values()];
+    const calls = this.#calls.values();
     this.#calls.clear();
     this.#mailbox.lostInFlight();
     for (const ask of this.#openAsks.values()) ask.abort();

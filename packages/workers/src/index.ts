@@ -4,6 +4,7 @@ export * from './clock.js';
 export * from './control.js';
 export * from './defaults.js';
 export * from './errors.js';
+export { IdTable } from './id-table.js';
 export * from './json-span.js';
 export * from './outcomes.js';
 export type { ShapeAnswer, ShapeTask } from './pool/tasks.js';

@@ -301,9 +301,12 @@ export const laneOp = { call: 0, cancel: 1, request: 2, answer: 3, notify: 4 } a
 
 /**
  * Agent → server thread. A flat array, first the operation:
- * - `[call, id, tool, argumentsText, idleMs, idleAt, hardAt, id, tool, …]` ({@link CALL_STRIDE} values a call);
- *   times are process-clock milliseconds, `idleMs` is what progress resets the idle deadline to;
- * - `[request, id, method, paramsText, idleMs, idleAt, hardAt, …]`: any other request of the client, same stride;
+ * - `[call, id, tool, argumentsText, idleMs, idleAt, hardAt, tool, …]`: `id` is the first call's, the others follow it by
+ *   one each; then {@link CALL_STRIDE} values a call. `tool` is a name, or the place of a name that this port brought
+ *   before: the first {@link TOOL_NAMES_MAX} names count from 0 in the order in which they came;
+ *   times are whole milliseconds of the process clock (small integers cross more cheaply than fractions), `idleMs` is what progress resets the idle deadline to;
+ * - `[request, id, method, paramsText, idleMs, idleAt, hardAt, method, …]`: any other request of the client, in the
+ *   same order;
  * - `[cancel, id, id, …]`;
  * - `[answer, askId, 1 | 0, resultText | errorText]`: the end of a {@link LaneAsk}, 1 for a result;
  * - `[notify, method, paramsText]`.
@@ -312,7 +315,9 @@ export const laneOp = { call: 0, cancel: 1, request: 2, answer: 3, notify: 4 } a
  * id it hands over in the port's `sent` buffer (one Int32): what is above it was never sent.
  */
 export type LaneRequest = (number | string)[];
-export const CALL_STRIDE = 6;
+export const CALL_STRIDE = 5;
+/** Names of tools that the two ends of a port remember. */
+export const TOOL_NAMES_MAX = 1_024;
 
 export const laneStatus = {
   ok: 0,
@@ -324,12 +329,12 @@ export const laneStatus = {
 } as const;
 
 /**
- * Server thread → agent: `[id, status, payload, extra, callMs, id, …]`, {@link REPLY_STRIDE} values a reply.
+ * Server thread → agent: replies one after the other. `id, payload` is a plain answer: status `ok`, the text of its
+ * result, nothing more to say. Everything else is `-id, status, payload, extra`.
  * `payload` of `ok` and `toolError` is the exact JSON text of `result`: a string, or from `transferBytes` on an
  * ArrayBuffer (transferred) whose span is in `extra`.
  */
 export type LaneReply = (number | string | ArrayBuffer | WireError | LaneExtra | null)[];
-export const REPLY_STRIDE = 5;
 
 /** Method of the one {@link LaneAsk} that comes from us, not from a server: `{url}` of a sign-in page. */
 export const AUTHORIZE = 'bulkhead/authorize';

@@ -2,13 +2,14 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { WireError } from '../errors.js';
 import type { Span } from '../json-span.js';
-import type { LaneAsk, LaneExtra, LaneReply } from '../protocol.js';
+import { type LaneAsk, type LaneExtra, type LaneReply, TOOL_NAMES_MAX } from '../protocol.js';
 
 export class DataPort {
   readonly #port: MessagePort;
   readonly #sent: Int32Array;
   #replies: LaneReply = [];
   #transfer: ArrayBuffer[] = [];
+  readonly #names: string[] = [];
 
   constructor(port: MessagePort, sent: SharedArrayBuffer) {
     this.#port = port;
@@ -20,31 +21,30 @@ export class DataPort {
     Atomics.store(this.#sent, 0, id);
   }
 
-  reply(
-    id: number,
-    status: number,
-    payload: string | WireError,
-    extra: LaneExtra | null,
-    callMs: number,
-  ): void {
-    this.#replies.push(id, status, payload, extra, callMs);
+  /** The name that a call's `tool` stands for; see {@link LaneRequest}. */
+  toolName(tool: number | string): string {
+    if (typeof tool === 'number') return this.#names[tool] ?? '';
+    if (this.#names.length < TOOL_NAMES_MAX) this.#names.push(tool);
+    return tool;
+  }
+
+  /** A result as text, with nothing else to say about it. */
+  replyText(id: number, payload: string): void {
+    this.#replies.push(id, payload);
+  }
+
+  reply(id: number, status: number, payload: string | WireError, extra: LaneExtra | null): void {
+    this.#replies.push(-id, status, payload, extra);
   }
 
   /** Moves the bytes of the frame to the agent: nothing is copied, nothing is decoded there until it is asked for. */
-  replyBytes(
-    id: number,
-    status: number,
-    frame: Buffer,
-    result: Span,
-    warnings: string[],
-    callMs: number,
-  ): void {
+  replyBytes(id: number, status: number, frame: Buffer, result: Span, warnings: string[]): void {
     // A frame that lies in a larger buffer shares it with its neighbours and cannot be moved.
     const whole = frame.byteOffset === 0 && frame.byteLength === frame.buffer.byteLength;
     const owned = (whole ? frame : copyOf(frame)).buffer as ArrayBuffer;
     const extra: LaneExtra = { start: result.start, end: result.end };
     if (warnings.length > 0) extra.warnings = warnings;
-    this.#replies.push(id, status, owned, extra, callMs);
+    this.#replies.push(-id, status, owned, extra);
     this.#transfer.push(owned);
   }
 

@@ -15,6 +15,11 @@ const BLOCK_BYTES = 64 * 1024;
 export interface LineSink {
   /** One line without its newline and one trailing CR; never empty. A view of a chunk, or a buffer of its own. */
   line(bytes: Buffer): void;
+  /**
+   * Offered each line that begins in a chunk before anything is cut: the index behind its newline when the sink took it,
+   * else 0. What it takes within `limit` bytes of the chunk is within the limit of a message.
+   */
+  quick?(chunk: Buffer, from: number): number;
   /** A line above the limit: its first 4 KiB and its whole length. */
   oversize(event: { prefix: Buffer; bytes: number }): void;
 }
@@ -40,6 +45,13 @@ export class LineFramer {
   push(chunk: Buffer): void {
     let from = 0;
     for (;;) {
+      if (this.#pending === 0 && this.#sink.quick !== undefined && from < chunk.length) {
+        const next = this.#sink.quick(chunk, from);
+        if (next > 0) {
+          from = next;
+          continue;
+        }
+      }
       const newline = chunk.indexOf(NEWLINE, from);
       if (newline === -1) break;
       if (this.#pending === 0) {

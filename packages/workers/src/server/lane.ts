@@ -8,6 +8,7 @@ import type { Board } from '../board.js';
 import { now } from '../clock.js';
 import { MAX_TIMER_MS } from '../defaults.js';
 import { encodeError, type WireError } from '../errors.js';
+import { IdTable } from '../id-table.js';
 import type { ErrorCode } from '../outcomes.js';
 import {
   CALL_STRIDE,
@@ -40,13 +41,11 @@ interface LaneCall {
   tool: string;
   args: string;
   idleMs: number;
+  /** Process clock, ms. */
   idleAt: number;
   hardAt: number;
-  arrivedAt: number;
   /** 0 while it waits for a place in the window. */
   wireId: number;
-  sentAt: number;
-  progress: number;
   /** Members of `params` that answer the server's questions, as JSON text; empty before the first round. */
   answers: string;
   rounds: number;
@@ -65,13 +64,15 @@ export interface LaneOptions {
   checker: OutputChecker;
 }
 
+const NONE: string[] = [];
+
 export class Lane implements LaneSink {
   readonly #options: LaneOptions;
   readonly #ports = new Set<DataPort>();
   readonly #asks: Asks;
   /** 0 while deadlines run. */
   #pausedAt = 0;
-  readonly #inFlight = new Map<number, LaneCall>();
+  readonly #inFlight = new IdTable<LaneCall>();
   /** Calls that arrived and wait for the window or for the transport to drain, in order. */
   #waiting: LaneCall[] = [];
   #transport: WireTransport | undefined;
@@ -171,31 +172,29 @@ export class Lane implements LaneSink {
       return;
     }
     const isRequest = request[0] === laneOp.request;
-    const arrivedAt = now();
-    let arrived = 0;
-    for (let i = 1; i + CALL_STRIDE <= request.length; i += CALL_STRIDE) {
+    let id = request[1] as number;
+    let due = Number.POSITIVE_INFINITY;
+    for (let i = 2; i + CALL_STRIDE <= request.length; i += CALL_STRIDE) {
+      const tool = request[i] as number | string;
       const call: LaneCall = {
         port,
-        id: request[i] as number,
-        method: isRequest ? (request[i + 1] as string) : '',
-        tool: request[i + 1] as string,
-        args: request[i + 2] as string,
-        idleMs: request[i + 3] as number,
-        idleAt: request[i + 4] as number,
-        hardAt: request[i + 5] as number,
-        arrivedAt,
+        id: id++,
+        method: isRequest ? (tool as string) : '',
+        tool: isRequest ? (tool as string) : port.toolName(tool),
+        args: request[i + 1] as string,
+        idleMs: request[i + 2] as number,
+        idleAt: request[i + 3] as number,
+        hardAt: request[i + 4] as number,
         wireId: 0,
-        sentAt: 0,
-        progress: -1,
         answers: '',
         rounds: 0,
         asking: undefined,
       };
       this.#waiting.push(call);
-      arrived++;
-      this.#arm(Math.min(call.idleAt, call.hardAt));
+      due = Math.min(due, call.idleAt, call.hardAt);
     }
-    this.#options.board.add(this.#options.slot, 'calls', arrived);
+    this.#arm(due);
+    this.#options.board.add(this.#options.slot, 'calls', id - (request[1] as number));
     this.#pump();
     this.#publish();
   }
@@ -223,12 +222,10 @@ export class Lane implements LaneSink {
     if (transport === undefined || this.#waiting.length === 0 || transport.congested) return;
     let frames = '';
     let taken = 0;
-    const sentAt = now();
     while (taken < this.#waiting.length && this.#inFlight.size < this.#options.window) {
       const call = this.#waiting[taken++] as LaneCall;
       if (this.#absorbed(call)) continue;
       call.wireId = transport.claimId();
-      call.sentAt = sentAt;
       this.#inFlight.set(call.wireId, call);
       // Before the write: a thread that dies in between leaves the call "sent", which is the safe side.
       call.port.markSent(call.id);
@@ -284,7 +281,7 @@ export class Lane implements LaneSink {
     call.port.markSent(call.id);
     answer.then(
       (result) => {
-        call.port.reply(call.id, laneStatus.ok, JSON.stringify(result), null, now() - call.arrivedAt);
+        call.port.replyText(call.id, JSON.stringify(result));
         this.#publish();
       },
       (error: unknown) => {
@@ -307,7 +304,7 @@ export class Lane implements LaneSink {
   }
 
   #release(call: LaneCall): void {
-    this.#inFlight.delete(call.wireId);
+    this.#inFlight.take(call.wireId);
     this.#transport?.releaseId(call.wireId);
   }
 
@@ -341,21 +338,33 @@ export class Lane implements LaneSink {
     const warnings =
       call.method === '' ? this.#options.checker.check(call.tool, result as Record<string, unknown>) : [];
     const status = isError ? laneStatus.toolError : laneStatus.ok;
-    const callMs = now() - call.sentAt;
     const span = resultSpan(text, value);
     if (text.length < this.#options.transferBytes) {
-      const extra: LaneExtra | null = warnings.length === 0 ? null : { warnings };
-      call.port.reply(call.id, status, text.slice(span.start, span.end), extra, callMs);
+      this.#replyText(call, text.slice(span.start, span.end), isError, warnings);
     } else {
-      call.port.replyBytes(
-        call.id,
-        status,
-        response.bytes,
-        resultSpanBytes(response.bytes, value),
-        warnings,
-        callMs,
-      );
+      const bytesSpan = resultSpanBytes(response.bytes, value);
+      call.port.replyBytes(call.id, status, response.bytes, bytesSpan, warnings);
     }
+  }
+
+  onPlain(wireId: number, result: string, isError: boolean): boolean {
+    const call = this.#inFlight.get(wireId);
+    if (call === undefined || this.#dialect !== undefined || result.length >= this.#options.transferBytes)
+      return false;
+    const checked = call.method === '' && !isError && this.#options.checker.checks(call.tool);
+    this.#release(call);
+    const warnings = checked ? this.#options.checker.check(call.tool, JSON.parse(result)) : NONE;
+    this.#replyText(call, result, isError, warnings);
+    return true;
+  }
+
+  #replyText(call: LaneCall, text: string, isError: boolean, warnings: string[]): void {
+    if (!isError && warnings.length === 0) {
+      call.port.replyText(call.id, text);
+      return;
+    }
+    const extra: LaneExtra | null = warnings.length === 0 ? null : { warnings };
+    call.port.reply(call.id, isError ? laneStatus.toolError : laneStatus.ok, text, extra);
   }
 
   /**
@@ -379,7 +388,7 @@ export class Lane implements LaneSink {
         }),
       );
       if (asking.signal.aborted || this.#inFlight.get(call.wireId) !== call) return;
-      this.#inFlight.delete(call.wireId);
+      this.#inFlight.take(call.wireId);
       call.asking = undefined;
       call.answers = answersText(new Map(answers), input.state);
       const transport = this.#transport;
@@ -392,7 +401,7 @@ export class Lane implements LaneSink {
     } catch (error) {
       asking.abort(); // the other questions of this round
       if (this.#inFlight.get(call.wireId) !== call) return;
-      this.#inFlight.delete(call.wireId);
+      this.#inFlight.take(call.wireId);
       call.asking = undefined;
       const failed = encodeError(error);
       const message = `${this.#name(call)}: the server asked for input, and the agent gave none: ${failed.message}`;
@@ -416,7 +425,7 @@ export class Lane implements LaneSink {
     }
     const warnings = isError || call.method !== '' ? [] : this.#options.checker.checkLarge(call.tool, bytes);
     const status = isError ? laneStatus.toolError : laneStatus.ok;
-    call.port.replyBytes(call.id, status, bytes, result, warnings, now() - call.sentAt);
+    call.port.replyBytes(call.id, status, bytes, result, warnings);
   }
 
   onInvalid(wireId: number, reason: string): void {
@@ -452,7 +461,7 @@ export class Lane implements LaneSink {
     const call = this.#inFlight.get(wireId);
     if (call === undefined) return;
     call.idleAt = now() + call.idleMs;
-    call.port.reply(call.id, laneStatus.progress, JSON.stringify(params), null, 0);
+    call.port.reply(call.id, laneStatus.progress, JSON.stringify(params), null);
   }
 
   onTurn(): void {
@@ -468,7 +477,7 @@ export class Lane implements LaneSink {
 
   #fail(call: LaneCall, error: WireError): void {
     const full: WireError = { ...error, server: this.#options.server, tool: call.tool };
-    call.port.reply(call.id, laneStatus.failed, full, null, call.sentAt === 0 ? 0 : now() - call.sentAt);
+    call.port.reply(call.id, laneStatus.failed, full, null);
   }
 
   /**

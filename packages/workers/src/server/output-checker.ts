@@ -32,6 +32,11 @@ export class OutputChecker {
     if (schemas.size > 0) this.#compile ??= (await import('./ajv.js')).compile;
   }
 
+  /** Whether results of this tool are checked at all. */
+  checks(tool: string): boolean {
+    return this.#schemas.size > 0 && this.#schemas.has(tool);
+  }
+
   /** Warnings about a result; empty when it conforms or nothing is declared. Never runs on error results. */
   check(tool: string, result: Record<string, unknown>): string[] {
     const schema = this.#schemas.get(tool);

@@ -46,12 +46,12 @@ export class Router {
     this.#ids.releaseLane(wireId);
   }
 
-  /** Whether somebody still waits for the answer to this id. */
   /** How deep a message may nest now. */
   get maxDepth(): number {
     return this.#ids.sdkPending ? LIST_DEPTH : MAX_DEPTH;
   }
 
+  /** Whether somebody still waits for the answer to this id. */
   pending(wireId: number): boolean {
     return this.#ids.isLane(wireId) || this.#ids.sdkOf(wireId) !== undefined;
   }
@@ -129,6 +129,11 @@ export class Router {
       default:
         message satisfies never;
     }
+  }
+
+  /** A plain answer; false when it is not for the lane, or the lane must see more of it. */
+  plain(wireId: number, result: string, isError: boolean): boolean {
+    return this.#ids.isLane(wireId) && this.#target.lane()?.onPlain(wireId, result, isError) === true;
   }
 
   /** A message above the limit, of which only the head was kept: tells its caller, if the head names one. */

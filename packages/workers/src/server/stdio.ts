@@ -2,11 +2,13 @@
  * The stdio transport: newline-delimited JSON over the one unix socket that is the child's stdin and stdout.
  * It frames and writes; whose message it is says the router. One bad line never ends the session.
  */
+import { isAscii } from 'node:buffer';
 import type { Socket } from 'node:net';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { now } from '../clock.js';
 import type { Reason } from '../protocol.js';
+import { AnswerScanner } from './answer-scan.js';
 import { looksLikeContentLength, readLine } from './envelope.js';
 import { LineFramer } from './framing.js';
 import { SkippedLines } from './noise.js';
@@ -27,6 +29,9 @@ export class StdioTransport implements WireTransport {
   readonly #framer: LineFramer;
   readonly #onBytes: () => void;
   readonly #onSkipped: () => void;
+  readonly #scanner = new AnswerScanner();
+  /** The chunk that is being read, as text, if all of it is ASCII: decoded once, for all its answers. */
+  #text: string | undefined;
   #heard = false;
   #started = false;
   #ended = false;
@@ -52,6 +57,7 @@ export class StdioTransport implements WireTransport {
     this.#framer = new LineFramer(
       { maxMessageBytes: options.maxMessageBytes },
       {
+        quick: (chunk, from) => this.#quick(chunk, from, options.maxMessageBytes),
         line: (bytes) => this.#line(bytes),
         oversize: ({ prefix, bytes }) => this.#router.oversize(prefix, bytes),
       },
@@ -64,7 +70,9 @@ export class StdioTransport implements WireTransport {
     this.#started = true;
     this.#socket.on('data', (chunk: Buffer) => {
       this.#onBytes();
+      this.#text = undefined;
       this.#framer.push(chunk);
+      this.#text = undefined;
       this.lane?.onTurn();
     });
     this.#socket.on('drain', () => this.lane?.onDrain());
@@ -119,6 +127,18 @@ export class StdioTransport implements WireTransport {
 
   skipped(): { count: number; tail: string[] } {
     return { count: this.#skipped.count, tail: this.#skipped.tail() };
+  }
+
+  #quick(chunk: Buffer, from: number, maxMessageBytes: number): number {
+    const scanner = this.#scanner;
+    if (!scanner.scan(chunk, from, false) || scanner.next - from > maxMessageBytes) return 0;
+    const { id, start, end, isError, next } = scanner;
+    if (this.#text === undefined && isAscii(chunk)) this.#text = chunk.toString('latin1');
+    const result =
+      this.#text === undefined ? chunk.toString('utf8', start, end) : this.#text.slice(start, end);
+    if (!this.#router.plain(id, result, isError)) return 0;
+    this.#heard = true;
+    return next;
   }
 
   #line(bytes: Buffer): void {

@@ -14,7 +14,12 @@ export type LargeResponse = Extract<Incoming, { kind: 'large' }>;
 export interface LaneSink {
   /** A checked response whose id belongs to the lane. */
   onResponse(wireId: number, response: Response): void;
-  /** The same, with a result that was not parsed. */
+  /**
+   * A plain answer, as text of its result, not parsed. False when the lane must see more of it: nothing happened then,
+   * and the message comes again as a whole.
+   */
+  onPlain(wireId: number, result: string, isError: boolean): boolean;
+  /** The same, with a large result that was not parsed. */
   onLarge(wireId: number, response: LargeResponse): void;
   /** The id belongs to the lane, but the envelope is unusable. */
   onInvalid(wireId: number, reason: string): void;

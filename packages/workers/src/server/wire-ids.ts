@@ -2,20 +2,22 @@
  * The id space of one connection: one counter from 1 for the lane and the SDK, so ids never collide, never start
  * at 0 and are never reused. The SDK's own ids (and progress tokens) are mapped to wire ids and back.
  */
+import { IdTable } from '../id-table.js';
+
 export class WireIds {
   #last = 0;
-  readonly #lane = new Set<number>();
+  readonly #lane = new IdTable<true>();
   readonly #sdkByWire = new Map<number, number | string>();
   readonly #wireBySdk = new Map<number | string, number>();
 
   claimForLane(): number {
     const id = ++this.#last;
-    this.#lane.add(id);
+    this.#lane.set(id, true);
     return id;
   }
 
   releaseLane(id: number): void {
-    this.#lane.delete(id);
+    this.#lane.take(id);
   }
 
   claimForSdk(sdkId: number | string): number {
