@@ -47,6 +47,7 @@ export class HttpSession {
       this.#calls.get(id)?.(end);
     };
     const lane: HttpLaneSink = {
+      onPlain: () => false, // the message comes again, as a whole
       onResponse: (id, { text }) => settle(id, { text }),
       onLarge: (id, { bytes }) => settle(id, { text: bytes.toString() }),
       onInvalid: (id, invalid) => settle(id, { invalid }),

@@ -115,6 +115,7 @@ export class AnswerStream {
           seen.legacy = true;
           return;
         }
+        if (host.readPlain(data)) return;
         for (const message of host.read(data)) {
           if (tellsLoss(message, exchange)) seen.lost = true;
           else {

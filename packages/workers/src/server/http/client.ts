@@ -4,9 +4,10 @@
  * for hours (undici's defaults would cut both after 300 s).
  */
 import type { FetchLike } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { Agent, type Dispatcher, EnvHttpProxyAgent, fetch } from 'undici';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { BulkheadError } from '../../errors.js';
 import { excerpt, type Failure, HttpFailure, networkFailure, shownUrl, statusFailure } from './failure.js';
+import { plainRequest } from './plain-request.js';
 import { redirectOf } from './redirect.js';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -50,8 +51,7 @@ export class HttpClient {
   constructor(url: URL, headers: [string, string][], wrap?: (base: FetchLike) => FetchLike) {
     const options = { bodyTimeout: 0, headersTimeout: 0, connect: { timeout: CONNECT_TIMEOUT_MS } };
     this.#dispatcher = isLoopback(url) ? new Agent(options) : new EnvHttpProxyAgent(options);
-    const base = ((target: string, init: Record<string, unknown>) =>
-      fetch(target, { ...init, dispatcher: this.#dispatcher })) as unknown as FetchLike;
+    const base = plainRequest(this.#dispatcher);
     this.#fetch = wrap === undefined ? base : wrap(base);
     this.#configured = new Map(headers.map(([name, value]) => [name.toLowerCase(), value]));
     this.#secrets = headers.flatMap(([, value]) => [value, ...value.split(' ')]);
@@ -103,7 +103,6 @@ export class HttpClient {
         method: wanted.method,
         headers,
         signal: head.signal,
-        redirect: 'manual',
         ...(wanted.body === undefined ? {} : { body: wanted.body }),
       })) as unknown as Answer;
     } catch (error) {

@@ -20,6 +20,8 @@ export interface Frame {
 export interface EngineHost {
   readonly router: Router;
   readonly maxMessageBytes: number;
+  /** Takes one plain answer to a call of the lane; false when it is anything else, and nothing happened. */
+  readPlain(bytes: Buffer): boolean;
   /** The messages of one body or event; counts what is not protocol. */
   read(bytes: Buffer): Incoming[];
   route(message: Incoming): void;

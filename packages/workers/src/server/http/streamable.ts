@@ -177,9 +177,11 @@ export class StreamableEngine implements Engine {
       this.#mustBeAnswered(frame, reply, `a body of ${bytes} bytes, above maxMessageBytes`);
       return 'done';
     }
+    if (host.readPlain(body.bytes)) return 'done';
     const messages = host.read(body.bytes);
     if (messages.some((message) => tellsLoss(message, exchange))) return 'lost';
     for (const message of messages) host.route(message);
+    if (frame.wireId === undefined || !host.router.pending(frame.wireId)) return 'done';
     const said = this.#client.show(body.bytes);
     this.#mustBeAnswered(frame, reply, said === '' ? 'an empty body' : `this body: ${said}`);
     return 'done';

@@ -7,6 +7,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { now } from '../../clock.js';
 import type { WireError } from '../../errors.js';
 import type { Reason } from '../../protocol.js';
+import { AnswerScanner } from '../answer-scan.js';
 import { type Incoming, readLine } from '../envelope.js';
 import { SkippedLines } from '../noise.js';
 import { MAX_DEPTH, Router } from '../router.js';
@@ -59,6 +60,7 @@ export class HttpTransport implements WireTransport {
   readonly #client: HttpClient;
   readonly #host: EngineHost;
   readonly #skipped = new SkippedLines();
+  readonly #scanner = new AnswerScanner();
   #engine: Engine;
   #ended = false;
   #unreachable = 0;
@@ -79,6 +81,7 @@ export class HttpTransport implements WireTransport {
     this.#host = {
       router: this.#router,
       maxMessageBytes,
+      readPlain: (bytes) => this.#readPlain(bytes),
       read: (bytes) => this.#read(bytes),
       route: (message) => this.#router.route(message),
       fail: (wireId, failure) => this.#fail(wireId, failure),
@@ -259,6 +262,16 @@ export class HttpTransport implements WireTransport {
     if (!this.#ended) this.onended?.({ kind, message });
     if (wireId !== undefined) this.#router.failSdk(wireId, -32603, message);
     this.#finish({ kind, message }, true);
+  }
+
+  #readPlain(bytes: Buffer): boolean {
+    const scanner = this.#scanner;
+    if (!scanner.scan(bytes, 0, true)) return false;
+    return this.#router.plain(
+      scanner.id,
+      bytes.toString('utf8', scanner.start, scanner.end),
+      scanner.isError,
+    );
   }
 
   #read(bytes: Buffer): Incoming[] {
