@@ -48,8 +48,8 @@ export class FakeServer implements BatchServer {
   }
 
   async callTool(tool: string, args: object = {}, options: CallOptions = {}): Promise<ToolResult> {
-    // Raw arguments are told apart by a mark; the engine must use it.
-    if (Object.getOwnPropertySymbols(args).length === 0) throw new Error('expected raw arguments');
+    // Raw arguments are an object of a class of their own; the engine must use it.
+    if (Object.getPrototypeOf(args) === Object.prototype) throw new Error('expected raw arguments');
     const json = (args as { json: string }).json;
     const call: FakeCall = { server: this.name, tool, json, options };
     if (this.state !== 'ready')

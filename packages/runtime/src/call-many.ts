@@ -22,15 +22,29 @@ export async function* callMany(
   }
   const source = Symbol.asyncIterator in calls ? calls[Symbol.asyncIterator]() : calls[Symbol.iterator]();
   const leaving = new AbortController();
-  const running = new Set<Promise<void>>();
-  const ended: ManyOutcome[] = [];
+  let running = 0;
+  let ended: ManyOutcome[] = [];
+  let wake = (): void => {};
+  const end = (outcome: ManyOutcome): void => {
+    running--;
+    ended.push(outcome);
+    wake();
+  };
+  const woken = () =>
+    new Promise<void>((resolve) => {
+      wake = resolve;
+    });
   let index = 0;
   let more = true;
   try {
-    while (more || running.size > 0 || ended.length > 0) {
+    while (more || running > 0 || ended.length > 0) {
       // What has ended is given before more is pulled: a slow consumer holds the source back.
-      for (let outcome = ended.shift(); outcome !== undefined; outcome = ended.shift()) yield outcome;
-      while (more && running.size < concurrency && ended.length === 0) {
+      while (ended.length > 0) {
+        const given = ended;
+        ended = [];
+        yield* given;
+      }
+      while (more && running < concurrency && ended.length === 0) {
         const next = await source.next();
         if (next.done) {
           more = false;
@@ -38,20 +52,18 @@ export async function* callMany(
         }
         const call = next.value;
         const place = index++;
-        const run: Promise<void> = start(runtime, call, leaving.signal)
-          .then(
-            (result) => void ended.push({ index: place, call, result }),
-            (error: BulkheadError) => void ended.push({ index: place, call, error }),
-          )
-          .finally(() => running.delete(run));
-        running.add(run);
+        running++;
+        start(runtime, call, leaving.signal).then(
+          (result) => end({ index: place, call, result }),
+          (error: BulkheadError) => end({ index: place, call, error }),
+        );
       }
-      if (running.size > 0 && ended.length === 0) await Promise.race(running);
+      if (running > 0 && ended.length === 0) await woken();
     }
   } finally {
     leaving.abort();
     await source.return?.();
-    await Promise.all(running);
+    while (running > 0) await woken();
   }
 }
 

@@ -7,12 +7,13 @@ import {
   now,
   type Outcome,
 } from '@bulkhead/workers';
+import { AbortGroup, type AbortMember } from './abort-group.js';
 import type { CallOptions, RawArguments, ToolResult } from './api.js';
 
 /** One for all calls, until each has its own. */
 const NOT_YET = () => {};
 
-export class PendingCall {
+export class PendingCall implements AbortMember {
   readonly server: string;
   /** A tool's raw name, or the method of another request. */
   readonly tool: string;
@@ -43,8 +44,10 @@ export class PendingCall {
   onEnd: ((outcome: Outcome, at: number) => void) | undefined;
   #resolve: (result: ToolResult) => void = NOT_YET;
   #reject: (error: BulkheadError) => void = NOT_YET;
-  #signal: AbortSignal | undefined;
-  #onAbort: (() => void) | undefined;
+  abortBefore: AbortMember | undefined;
+  abortBehind: AbortMember | undefined;
+  #aborts: AbortGroup | undefined;
+  #cancel: ((call: PendingCall) => void) | undefined;
 
   constructor(
     server: string,
@@ -69,10 +72,14 @@ export class PendingCall {
   }
 
   /** Calls `cancel` when the signal aborts before the end. */
-  listen(signal: AbortSignal, cancel: () => void): void {
-    this.#signal = signal;
-    this.#onAbort = cancel;
-    signal.addEventListener('abort', cancel, { once: true });
+  listen(signal: AbortSignal, cancel: (call: PendingCall) => void): void {
+    this.#cancel = cancel;
+    this.#aborts = AbortGroup.of(signal);
+    this.#aborts.add(this);
+  }
+
+  aborted(): void {
+    this.#cancel?.(this);
   }
 
   get idempotent(): boolean {
@@ -129,7 +136,7 @@ export class PendingCall {
     if (this.done) return false;
     this.done = true;
     this.onEnd?.(outcome, at);
-    if (this.#onAbort !== undefined) this.#signal?.removeEventListener('abort', this.#onAbort);
+    this.#aborts?.remove(this);
     return true;
   }
 }
@@ -144,7 +151,7 @@ export function argumentsText(
   args: Record<string, unknown> | RawArguments | undefined,
 ): string {
   if (args === undefined) return '{}';
-  if (isRaw(args)) return args.json.replaceAll(/[\r\n]+/g, ' ');
+  if (args instanceof JsonText) return oneLine(args.json);
   let text: string | undefined;
   try {
     text = JSON.stringify(args);
@@ -168,8 +175,19 @@ export function argumentsText(
   return text;
 }
 
-/** Marks JSON text that goes out byte for byte. */
-const rawMark = Symbol('bulkhead.rawArguments');
+/** JSON text that goes out byte for byte. */
+class JsonText implements RawArguments {
+  readonly json: string;
+
+  constructor(json: string) {
+    this.json = json;
+  }
+}
+
+/** Line breaks stand only between the tokens of valid JSON. */
+function oneLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]+/g, ' ') : json;
+}
 
 /**
  * Arguments that are JSON text of one object already. Integers above 2^53 keep their digits.
@@ -192,11 +210,7 @@ export function rawArguments(json: string): RawArguments {
 
 /** The same for text that was parsed already: nothing is checked again. */
 export function trustedRawArguments(json: string): RawArguments {
-  return Object.defineProperty({ json }, rawMark, { value: true });
-}
-
-function isRaw(args: Record<string, unknown> | RawArguments): args is RawArguments {
-  return rawMark in args;
+  return new JsonText(json);
 }
 
 function clampMs(ms: number): number {

@@ -118,7 +118,7 @@ export class ServerRef {
         call.fail(cancelled(call));
         return;
       }
-      call.listen(signal, () => this.#cancel(call));
+      call.listen(signal, this.#cancel);
     }
     const refusal = this.#refusal(call);
     if (refusal === undefined) this.#enqueue(call);
@@ -244,7 +244,7 @@ export class ServerRef {
     this.#link.port.postMessage(request);
   };
 
-  #cancel(call: PendingCall): void {
+  readonly #cancel = (call: PendingCall): void => {
     if (call.done) return;
     call.fail(cancelled(call));
     if (call.id === 0) {
@@ -252,7 +252,7 @@ export class ServerRef {
       return;
     }
     this.#forget(call);
-  }
+  };
 
   /** Gives up a posted call: the server thread is told, a late answer finds nobody. */
   #forget(call: PendingCall): void {

@@ -8,7 +8,7 @@ export const batchDefaults = {
   /** Calls in flight over all servers. */
   concurrency: 64,
   /** Input lines held at once: read, but not yet written as output. */
-  readAheadLines: 10_000,
+  readAheadLines: 2_000,
   /** Input text held at once; also the limit of finished lines that wait for their turn with `ordered`. */
   readAheadBytes: 32 * 1024 * 1024,
   /** Finished lines that may wait for a full output before no further call is started. */

@@ -90,7 +90,7 @@ export function parseRecord(text: string): BatchCall | BadLine {
 
 /** Line breaks stand only between the tokens of valid JSON, so a blank in their place changes nothing. */
 export function singleLine(json: string): string {
-  return /[\r\n]/.test(json) ? json.replace(/[\r\n]/g, ' ') : json;
+  return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]/g, ' ') : json;
 }
 
 export function bad(problem: string, known: Partial<BadLine> = {}): BadLine {

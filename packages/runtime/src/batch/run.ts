@@ -2,7 +2,6 @@
  * Runs a batch: lines in, calls to many servers at once, lines out. Memory stays constant, because reading stops
  * while too much is held and starting stops while the output is full.
  */
-import { setMaxListeners } from 'node:events';
 import { BulkheadError, encodeError, type Outcome } from '@bulkhead/workers';
 import type { CallOptions, ToolResult } from '../api.js';
 import { trustedRawArguments } from '../call.js';
@@ -84,8 +83,6 @@ class BatchRun {
         this.#pump();
       },
     });
-    // Every call in flight listens to this one signal.
-    setMaxListeners(0, this.#abort.signal);
   }
 
   async run(): Promise<BatchSummary> {

@@ -6,6 +6,8 @@ import type { Writable } from 'node:stream';
 
 /** Lines are joined up to about this size for one write. */
 const WRITE_CHARS = 64 * 1024;
+/** A line waits at most this long for others to join it. */
+const LINGER_MS = 5;
 
 export class LineWriter {
   readonly #output: Writable;
@@ -120,10 +122,10 @@ export class LineWriter {
   #soon(): void {
     if (this.#scheduled || this.#blocked) return;
     this.#scheduled = true;
-    setImmediate(() => {
+    setTimeout(() => {
       this.#scheduled = false;
       this.#flush();
-    });
+    }, LINGER_MS);
   }
 
   #flush(): void {

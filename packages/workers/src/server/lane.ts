@@ -96,6 +96,7 @@ export class Lane implements LaneSink {
       this.#waiting = this.#waiting.filter((call) => call.port !== data);
       for (const call of this.#inFlight.values()) if (call.port === data) this.#cancelOnWire(call);
       this.#asks.portClosed(data);
+      this.#pump(); // its places in the window are the others' now
       this.#publish();
     });
   }
@@ -158,6 +159,7 @@ export class Lane implements LaneSink {
   #receive(port: DataPort, request: LaneRequest): void {
     if (request[0] === laneOp.cancel) {
       for (let i = 1; i < request.length; i++) this.#cancel(port, request[i] as number);
+      this.#publish();
       return;
     }
     if (request[0] === laneOp.answer) {
