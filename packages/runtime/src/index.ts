@@ -8,6 +8,15 @@ export {
   supervisorDefaults,
 } from '@bulkhead/workers';
 export * from './api.js';
+export { holdUnapproved } from './approval-desk.js';
+export {
+  type ApprovalAnswer,
+  type ApprovalRequest,
+  ApprovalStore,
+  needsApproval,
+  type OnApproval,
+} from './approvals.js';
+export { type AttachedRuntime, type AttachOptions, attachRuntime } from './attach.js';
 export {
   type BatchOptions,
   type BatchProgress,
@@ -27,4 +36,5 @@ export {
   type LoadedServer,
 } from './config/types.js';
 export { createRuntime, type Runtime } from './runtime.js';
+export type { RuntimeHandle } from './runtime-handle.js';
 export { installSignalHandlers } from './signals.js';

@@ -196,12 +196,28 @@ export interface SupervisorControl {
   /** No new calls; waits for those in flight, at most `timeoutMs`, then stops. */
   drain(name: string, timeoutMs: number): Promise<Answer<ServerExit>>;
   status(): Answer<ServerStatus[]>;
-  /** A further set of data ports and notices for another agent thread. */
-  attach(notices: MessagePort): Answer<null>;
+  /**
+   * Another agent thread: notices, data ports and a control connection of its own ({@link AgentControl}), from the
+   * moment it says {@link HELLO} on its notices. Told first: every server as it stands, then `introduced`.
+   */
+  attach(notices: MessagePort, control: MessagePort): Answer<null>;
   shutdown(deadlineMs: number): Promise<Answer<CloseReport>>;
 }
 
+/** What an attached agent may ask for: everything but what only the owner decides. */
+export type AgentControl = Pick<
+  SupervisorControl,
+  'start' | 'stop' | 'restart' | 'enable' | 'disable' | 'drain' | 'status'
+>;
+
+/** The one message on a notices port towards the supervisor: nothing is kept for an agent that never came. */
+export const HELLO = 'hello';
+
 export type SupervisorNotice =
+  /** A server joins, or its entry changed; comes before anything else about it. The owner knows already. */
+  | { type: 'server'; server: string; options: ServerOptions; lazy: boolean; replacing: boolean }
+  /** Every server that there is has been told of (to an agent that has just come). */
+  | { type: 'introduced' }
   | {
       type: 'state';
       server: string;
@@ -231,6 +247,16 @@ export type SupervisorNotice =
 
 // ── supervisor ⇄ server thread ──────────────────────────────────────────────────────────────────────────────────
 
+/** What a server thread is started with; which server it gets is told later, by one message: {@link ServerThreadInit}. */
+export interface ServerThreadBoot {
+  notices: MessagePort;
+  control: MessagePort;
+  /** Load the client of the older era before saying `online`. */
+  warm: boolean;
+  /** Directory of V8's compile cache. */
+  codeCacheDir?: string;
+}
+
 export interface ServerThreadInit {
   name: string;
   slot: number;
@@ -241,8 +267,6 @@ export interface ServerThreadInit {
   heartbeatMs: number;
   transferBytes: number;
   handlers: HandlerSet;
-  notices: MessagePort;
-  control: MessagePort;
 }
 
 export interface ProcessEnd {
@@ -254,8 +278,11 @@ export interface ProcessEnd {
 export interface ServerControl {
   /** Adds a data port of an agent thread; `sent` is its watermark (see {@link LaneRequest}). */
   addPort(port: MessagePort, sent: SharedArrayBuffer): Answer<null>;
-  /** Listens on `path` for the one connection that becomes the child's stdio; resolves when listening. */
-  listen(path: string): Promise<Answer<null>>;
+  /**
+   * Listens on `path` for the one connection that becomes the child's stdio; resolves when listening. What `openAs` is
+   * known to need is loaded while the process starts.
+   */
+  listen(path: string, openAs?: OpenAs): Promise<Answer<null>>;
   /**
    * Handshake and tool list over the accepted connection, inside `timeoutMs`. Fails with `START_FAILED` and
    * `data.kind` `probe-exit` when the server ended on the question for its era: start it again as `legacy-first`.

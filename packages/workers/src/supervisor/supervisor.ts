@@ -7,24 +7,28 @@ import { basename } from 'node:path';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { Board } from '../board.js';
 import { now } from '../clock.js';
-import { answer } from '../control.js';
+import { answer, serveControl } from '../control.js';
 import { BulkheadError } from '../errors.js';
-import type {
-  Answer,
-  CloseReport,
-  ServerExit,
-  ServerSpec,
-  ServerStatus,
-  SupervisorControl,
-  SupervisorInit,
-  SupervisorNotice,
+import {
+  type AgentControl,
+  type Answer,
+  type CloseReport,
+  HELLO,
+  type ServerExit,
+  type ServerSpec,
+  type ServerStatus,
+  type SupervisorControl,
+  type SupervisorInit,
+  type SupervisorNotice,
 } from '../protocol.js';
 import { EraCache } from '../server/era-cache.js';
 import { CatalogCache } from './catalog-cache.js';
 import { Child, type ChildContext } from './child.js';
+import { codeCacheDir } from './code-cache.js';
 import { StartGate } from './gate.js';
 import { Guard } from './guard.js';
 import { RunFile, reapLeftovers } from './run-file.js';
+import { Spares } from './spares.js';
 import { Watch } from './watch.js';
 
 export class Supervisor implements SupervisorControl {
@@ -43,16 +47,20 @@ export class Supervisor implements SupervisorControl {
     this.#board = Board.attach(init.board);
     const { options, clientInfo, runDir, logDir, transferBytes, handlers } = init;
     const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
+    const gate = new StartGate({ slots, holdMs: options.gateHoldMs });
     const left = reapLeftovers(init.stateDir);
     this.#runFile = new RunFile(init.stateDir, basename(runDir));
     this.#context = {
       board: this.#board,
       options,
-      gate: new StartGate({ slots, holdMs: options.gateHoldMs }),
+      gate,
       clientInfo,
       runDir,
       logDir,
-      threadEntry,
+      spares: new Spares(
+        { entry: threadEntry, heapMb: options.threadHeapMb, codeCacheDir: codeCacheDir(init.cacheDir) },
+        { count: options.spareThreads, terminateGraceMs: options.terminateGraceMs, busy: () => gate.taken > 0 },
+      ),
       transferBytes,
       handlers,
       tell: (notice) => this.#tell(notice),
@@ -101,9 +109,11 @@ export class Supervisor implements SupervisorControl {
           continue;
         }
         diff.added.push(name);
-        this.#children.set(name, new Child(spec, slot, this.#context));
+        this.#tell(entryNotice(spec, false));
+        this.#children.set(name, this.#newChild(spec, slot));
       } else if (differs(child.spec, spec)) {
         diff.changed.push(name);
+        this.#tell(entryNotice(spec, true));
         child.reconfigure(spec);
       }
     }
@@ -138,13 +148,11 @@ export class Supervisor implements SupervisorControl {
     return { ok: [...this.#children.values()].map((child) => child.status()) };
   }
 
-  attach(notices: MessagePort): Answer<null> {
-    this.#addAgent(notices);
-    for (const child of this.#children.values()) {
-      child.introduce((notice) => notices.postMessage(notice));
-      if (child.thread !== undefined)
-        this.#connect(notices, child, (port, sent) => child.addAgent(port, sent));
-    }
+  attach(notices: MessagePort, control: MessagePort): Answer<null> {
+    notices.once('message', (message) => {
+      if (message === HELLO) this.#welcome(notices);
+    });
+    serveControl(this.#agentControl(), control);
     return { ok: null };
   }
 
@@ -167,6 +175,7 @@ export class Supervisor implements SupervisorControl {
     const startedAt = now();
     const children = [...this.#children.values(), ...this.#leaving];
     for (const child of children) child.remove();
+    const spares = this.#context.spares.close();
     const all = Promise.all(children.map((child) => child.done));
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<'late'>((resolve) => {
@@ -183,7 +192,7 @@ export class Supervisor implements SupervisorControl {
     this.#runFile.end();
     return {
       servers: children.map((child) => child.exitReport()),
-      lostThreads: children.reduce((sum, child) => sum + child.lostThreads, 0),
+      lostThreads: children.reduce((sum, child) => sum + child.lostThreads, await spares),
       tookMs: now() - startedAt,
     };
   }
@@ -210,14 +219,25 @@ export class Supervisor implements SupervisorControl {
     });
   }
 
+  #newChild(spec: ServerSpec, slot: number): Child {
+    let child: Child | undefined;
+    // What a removed child still does is nobody's news: its name may belong to the next one already.
+    const current = () => child === undefined || !this.#leaving.has(child);
+    child = new Child(spec, slot, {
+      ...this.#context,
+      tell: (notice) => {
+        if (current()) this.#tell(notice);
+      },
+    });
+    return child;
+  }
+
   #remove(child: Child): void {
     this.#children.delete(child.name);
     this.#leaving.add(child);
+    this.#tell({ type: 'removed', server: child.name });
     child.remove();
-    void child.done.then(() => {
-      this.#leaving.delete(child);
-      this.#tell({ type: 'removed', server: child.name });
-    });
+    void child.done.then(() => this.#leaving.delete(child));
   }
 
   #freeSlot(): number | undefined {
@@ -230,6 +250,29 @@ export class Supervisor implements SupervisorControl {
     this.#agents.add(notices);
     notices.once('close', () => this.#agents.delete(notices));
     notices.on('message', () => {}); // only a referenced port reports its close
+  }
+
+  #welcome(notices: MessagePort): void {
+    this.#addAgent(notices);
+    for (const child of this.#children.values()) {
+      notices.postMessage(entryNotice(child.spec, false));
+      if (child.thread !== undefined)
+        this.#connect(notices, child, (port, sent) => child.addAgent(port, sent));
+      child.introduce((notice) => notices.postMessage(notice));
+    }
+    notices.postMessage({ type: 'introduced' } satisfies SupervisorNotice);
+  }
+
+  #agentControl(): AgentControl {
+    return {
+      start: (name) => this.start(name),
+      stop: (name) => this.stop(name),
+      restart: (name) => this.restart(name),
+      enable: (name) => this.enable(name),
+      disable: (name) => this.disable(name),
+      drain: (name, timeoutMs) => this.drain(name, timeoutMs),
+      status: () => this.status(),
+    };
   }
 
   #tell(notice: SupervisorNotice): void {
@@ -258,6 +301,12 @@ export class Supervisor implements SupervisorControl {
     };
     agent.postMessage(notice, [port1]);
   }
+}
+
+/** What an agent must know of an entry in order to send calls; nothing of what runs. */
+function entryNotice(spec: ServerSpec, replacing: boolean): SupervisorNotice {
+  const { name, options, lifecycle, idleStopMs } = spec;
+  return { type: 'server', server: name, options, lazy: lifecycle === 'lazy' || idleStopMs > 0, replacing };
 }
 
 /** The fingerprint covers what runs; whether it may run at all is told beside it. */
