@@ -157,6 +157,7 @@ export function resultOf(raw: string, attempts = 1): ToolResult {
     structuredContent: value.structuredContent,
     text: () => content.map((block) => String(block.text ?? '')).join('\n'),
     raw,
+    rawBytes: async () => Buffer.from(raw),
     timing: { queueMs: 0, callMs: 1 },
     attempts,
     warnings: [],

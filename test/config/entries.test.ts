@@ -289,6 +289,7 @@ describe('B115: timeouts', () => {
       queueMax: 0,
       queueMaxBytes: 100,
       maxMessageBytes: 4_096,
+      spillBytes: 2_000_000,
       askTimeoutMs: 9_000,
       logMaxBytes: 8_192,
     };

@@ -12,6 +12,7 @@ export interface Context {
 /** Options that all commands share, as commander gives them. */
 export interface CommonOptions {
   config?: string[];
+  trustProject?: boolean;
   json?: boolean;
   verbose?: boolean;
   timeout?: string;

@@ -96,6 +96,7 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
 function common(command: Command): Command {
   return command
     .option('-c, --config <file>', 'config file (repeat for several; later ones win)', collect)
+    .option('--trust-project', 'run servers of the project’s own files (.mcp.json) without a stored approval')
     .option('--json', 'data and errors as JSON')
     .option('--verbose', 'say more on stderr, with stack traces of errors');
 }

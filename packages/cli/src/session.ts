@@ -5,9 +5,10 @@
 import {
   createRuntime,
   formatProblem,
+  holdUnapproved,
   type LoadedConfig,
-  type LoadedServer,
   loadConfig,
+  needsApproval,
   type RuntimeApi,
 } from '@bulkhead/runtime';
 import { BulkheadError } from '@bulkhead/workers';
@@ -29,7 +30,7 @@ export async function openConfig(
   for (const problem of config.problems) {
     if (!told.has(problem)) output.note(`${problem.severity}: ${formatProblem(problem)}`);
   }
-  const servers = config.servers.map(holdUnapproved);
+  const { servers } = trustsProject(options) ? asNamed(config) : await holdUnapproved(config, HINT);
   const held = servers.find(({ spec }) => spec.held?.state === 'needs-approval');
   if (servers.length === 0) {
     const where = config.files.length > 0 ? ` in ${config.files.join(', ')}` : '';
@@ -44,13 +45,19 @@ export async function openConfig(
 }
 
 /** A file that merely lies in the current directory may come from anyone; naming it with --config is the consent. */
-function holdUnapproved(server: LoadedServer): LoadedServer {
-  const { scope, file, spec } = server;
-  if ((scope !== 'project' && scope !== 'local') || spec.held !== undefined) return server;
-  const reason =
-    `server "${server.name}" comes from ${file ?? 'a project file'}, which is not approved. ` +
-    `Look at what it runs; to run it, pass --config ${file === undefined ? '.mcp.json' : relative(file)}`;
-  return { ...server, spec: { ...spec, held: { state: 'needs-approval', reason } } };
+const HINT =
+  'look at what it runs; to run it, pass --trust-project (or BULKHEAD_TRUST_PROJECT=1), or name its file: --config .mcp.json';
+
+function trustsProject({ trustProject }: CommonOptions): boolean {
+  return trustProject === true || process.env.BULKHEAD_TRUST_PROJECT === '1';
+}
+
+/** The config as if a person had named its files. */
+function asNamed(config: LoadedConfig): LoadedConfig {
+  const servers = config.servers.map((server) =>
+    needsApproval(server) ? { ...server, scope: 'file' as const } : server,
+  );
+  return { ...config, servers };
 }
 
 /** The config with some of its servers only. */
@@ -98,9 +105,4 @@ export async function withRuntime<T>(
       }
     }
   }
-}
-
-function relative(file: string): string {
-  const base = `${process.cwd()}/`;
-  return file.startsWith(base) ? file.slice(base.length) : file;
 }

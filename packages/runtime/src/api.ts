@@ -2,6 +2,7 @@
 import type {
   BulkheadError,
   CloseReport,
+  ContentBlock,
   Outcome,
   Reason,
   ServerState,
@@ -9,6 +10,8 @@ import type {
   ToolDefinition,
   WireError,
 } from '@bulkhead/workers';
+import type { CallRoute, Gate, ServerTrust } from './agent/tool.js';
+import type { OnApproval } from './approvals.js';
 import type { LoadedConfig } from './config/types.js';
 
 /** One server as it stands in a config file or in code; see `config/schema.ts` for the fields. */
@@ -21,6 +24,13 @@ export interface RuntimeOptions {
   config?: LoadedConfig;
   /** Told to servers at the handshake. Default `{name: 'bulkhead', version}`. */
   clientInfo?: { name: string; version: string; title?: string };
+  /**
+   * Asked before a server whose entry came with the project (`.mcp.json`, `.bulkhead/mcp.local.json`) starts for the
+   * first time, and again when its entry changes. Without it such a server rests as `needs-approval`.
+   */
+  onApproval?: OnApproval;
+  /** Decides about every call before it leaves, by whichever method: see {@link Gate}. Default: every call may leave. */
+  gate?: Gate;
   /** Answers to what servers ask; only what is given is declared to them. */
   handlers?: AgentHandlers;
   /**
@@ -28,6 +38,11 @@ export interface RuntimeOptions {
    * of the project's name below `$XDG_STATE_HOME/bulkhead/logs`.
    */
   logDir?: string;
+  /**
+   * Directory below which results of `spillBytes` and more are kept in files, in a private directory of this runtime.
+   * Default `os.tmpdir()`, which is memory on some machines.
+   */
+  spillDir?: string;
   /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
   limits?: Record<string, number>;
 }
@@ -80,9 +95,16 @@ export interface CallOptions {
   timeoutMs?: number;
   /** Hard limit in ms from now. Default: the server's `callMaxMs`. */
   maxMs?: number;
-  /** The caller's word that running the call twice does no harm: allows one retry after a crash. */
+  /**
+   * The caller's word that running the call twice does no harm: allows one retry after a crash. Default: true for tools
+   * of trusted servers (`trust: true`) that hint `readOnlyHint` or `idempotentHint`, else false.
+   */
   idempotent?: boolean;
   onProgress?: (progress: { progress: number; total?: number; message?: string }) => void;
+  /** Told to the gate: the caller's own id of this call, a model's for instance. Default: a fresh one. */
+  callId?: string;
+  /** Told to the gate: on whose behalf the call is made. Default `direct`. */
+  route?: CallRoute;
 }
 
 /** Arguments that are JSON text already; they go out byte for byte (integers above 2^53 keep their digits). */
@@ -97,8 +119,12 @@ export interface Timing {
   callMs: number;
 }
 
-/** A known MCP content block, or any other object a server sent. */
-export type ContentBlock = { type: string } & Record<string, unknown>;
+/** Where a result lies that was too long to be held in memory. */
+export interface SpillFacts {
+  /** Holds the exact JSON text of the result, 0600; gone once neither this object nor the result is held any more. */
+  readonly path: string;
+  readonly bytes: number;
+}
 
 /** The answer of a tool. Decoded on first use; `raw` is the exact text that the server sent. */
 export interface ToolResult {
@@ -108,8 +134,16 @@ export interface ToolResult {
   readonly structuredContent: Record<string, unknown> | undefined;
   /** All text blocks in order, joined by a newline; the structured content as JSON when there is no text. */
   text(): string;
-  /** Exact JSON text of the `result` member. */
+  /**
+   * Exact JSON text of the `result` member. Where it was {@link spilled}, each look reads the file and blocks meanwhile,
+   * as do the first `content`, `structuredContent` and `text()`.
+   * @throws {BulkheadError} `CLOSED` when the runtime was closed before a spilled result was read.
+   */
   readonly raw: string;
+  /** The same in UTF-8, without blocking. */
+  rawBytes(): Promise<Uint8Array>;
+  /** Set from the server's `spillBytes` on (default 32 MiB): the result lies in a file. */
+  readonly spilled?: SpillFacts | undefined;
   readonly timing: Timing;
   /** How many times the call was handed to a server. */
   readonly attempts: number;
@@ -155,6 +189,8 @@ export interface ServerView {
   readonly generation: number;
   readonly instructions: string | undefined;
   readonly tools: readonly CatalogTool[];
+  /** What the user's configuration says of it; undefined once it was removed. */
+  readonly trust: ServerTrust | undefined;
   /** All pages; empty when the server has no resources. @throws {BulkheadError} */
   listResources(options?: CallOptions): Promise<Record<string, unknown>[]>;
   listResourceTemplates(options?: CallOptions): Promise<Record<string, unknown>[]>;
@@ -322,4 +358,13 @@ export interface RuntimeApi extends AsyncDisposable {
   close(options?: { deadlineMs?: number }): Promise<CloseReport>;
 }
 
-export type { BulkheadError, CloseReport, Outcome, Reason, ServerState, ServerStatus, ToolDefinition };
+export type {
+  BulkheadError,
+  CloseReport,
+  ContentBlock,
+  Outcome,
+  Reason,
+  ServerState,
+  ServerStatus,
+  ToolDefinition,
+};

@@ -104,7 +104,13 @@ export class OwnGate implements CallGate {
       const reason = decision?.reason ?? 'the gate gave no decision';
       throw failure(call, 'DENIED', `denied: ${reason}`, { route: call.route, reason });
     }
-    return (outcome) => this.#gate.ended?.(request, outcome);
+    return (outcome) => {
+      try {
+        this.#gate.ended?.(request, outcome);
+      } catch {
+        // what the gate does with the news is no part of the call
+      }
+    };
   }
 
   close(why: string): void {

@@ -19,6 +19,11 @@ export function stateDir(): string {
   );
 }
 
+/** Where the decisions of a person are kept: approvals, remembered permissions, pinned tool definitions. */
+export function approvalsDir(): string {
+  return join(stateHome(), 'approvals');
+}
+
 /** Where catalogs of earlier runs lie. */
 export function cacheDir(): string {
   return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'bulkhead', 'catalogs');

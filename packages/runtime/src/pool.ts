@@ -5,10 +5,14 @@
 import { BulkheadError, entries, type ShapeAnswer, type ShapeTask } from '@bulkhead/workers';
 import { Piscina } from 'piscina';
 import type { ShapedResult, ToolResult } from './api.js';
+import type { Lent } from './held-bytes.js';
+import { LaneToolResult } from './result.js';
 
 /** Default budget of a shaped text in bytes of UTF-8: about 25 000 tokens at four bytes each. */
 const SHAPE_MAX_BYTES = 100_000;
 const SHAPE_MIN_BYTES = 1_000;
+/** Room for the longest result that is parsed there (64 MiB), twice as text of two bytes a character, and a third time as blocks. */
+const POOL_HEAP_MB = 1_024;
 
 export class CpuPool {
   #piscina: Piscina<ShapeTask, ShapeAnswer> | undefined;
@@ -25,16 +29,29 @@ export class CpuPool {
         `expected "maxBytes" to be at least ${SHAPE_MIN_BYTES}, got ${maxBytes}`,
       );
     }
-    const task: ShapeTask = { text: result.text(), maxBytes, directory: options.directory };
+    const { directory, signal } = options;
+    const cancelled = (cause?: unknown) =>
+      new BulkheadError('CANCELLED', 'the shaping of a result was cancelled', { cause });
+    const lent = await sourceOf(result);
+    const stop = new AbortController();
+    // A thread that is ended takes with it what it was lent: first the bytes come home.
+    const cancel = (): void => lent.whenHere(() => stop.abort());
     try {
+      if (signal?.aborted === true) throw cancelled();
+      signal?.addEventListener('abort', cancel, { once: true });
+      const { source, transfer } = lent;
+      const task: ShapeTask = { source, maxBytes, directory };
       return await this.#pool().run(task, {
         name: 'shape',
-        ...(options.signal && { signal: options.signal }),
+        transferList: transfer as never[],
+        signal: stop.signal,
       });
     } catch (cause) {
-      if (options.signal?.aborted)
-        throw new BulkheadError('CANCELLED', 'the shaping of a result was cancelled', { cause });
+      if (stop.signal.aborted) throw cancelled(cause);
       throw cause;
+    } finally {
+      signal?.removeEventListener('abort', cancel);
+      lent.end();
     }
   }
 
@@ -50,9 +67,16 @@ export class CpuPool {
       maxThreads: 1,
       idleTimeout: 5_000,
       maxQueue: 256,
-      resourceLimits: { maxOldGenerationSizeMb: 512 },
+      resourceLimits: { maxOldGenerationSizeMb: POOL_HEAP_MB },
       execArgv: [],
     });
     return this.#piscina;
   }
+}
+
+/** A result of our own is read in the pool. Another implementation of the interface only has its text to give. */
+async function sourceOf(result: ToolResult): Promise<Lent> {
+  if (result instanceof LaneToolResult) return result.lend();
+  const source = { kind: 'text', text: result.text() } as const;
+  return { source, transfer: [], whenHere: (run) => run(), end: () => {} };
 }

@@ -2,17 +2,13 @@
  * The answer of a tool as it came over the lane: exact JSON text or bytes, decoded only when somebody looks. A result
  * that is passed on as `raw` is never parsed on the agent's thread.
  */
-import { type LaneExtra, memberSpans } from '@bulkhead/workers';
-import type { ContentBlock, Timing, ToolResult } from './api.js';
+import { type LaneExtra, type ResultReading, readResult, resultText } from '@bulkhead/workers';
+import type { ContentBlock, SpillFacts, Timing, ToolResult } from './api.js';
 import type { PendingCall } from './call.js';
-import { blockText, contentBlocks, isBlank, isRecord, wellFormed } from './content.js';
+import { HeldBytes, type Lent } from './held-bytes.js';
+import { SpilledFile } from './spilled-file.js';
 
 const NO_WARNINGS: readonly string[] = [];
-
-interface Decoded {
-  content: readonly ContentBlock[];
-  structuredContent: Record<string, unknown> | undefined;
-}
 
 export class LaneToolResult implements ToolResult {
   readonly isError: boolean;
@@ -22,12 +18,12 @@ export class LaneToolResult implements ToolResult {
   readonly #queueMs: number;
   readonly #callMs: number;
   #warnings: readonly string[];
-  #payload: string | Uint8Array;
-  #decoded: Decoded | undefined;
+  #payload: string | HeldBytes | SpilledFile;
+  #decoded: ResultReading | undefined;
 
   /**
    * @param payload JSON text of `result`, or a frame in UTF-8 in which `start`…`end` (bytes; default all) of `extra` is
-   * that text.
+   * that text; nothing where `extra` names a file with it.
    */
   constructor(
     call: Pick<PendingCall, 'server' | 'tool' | 'attempts' | 'startedAt' | 'postedAt'>,
@@ -44,10 +40,10 @@ export class LaneToolResult implements ToolResult {
     this.#callMs = callMs;
     this.#warnings = extra?.warnings ?? NO_WARNINGS;
     if (typeof payload === 'string') {
-      this.#payload = payload;
+      this.#payload = extra?.spill === undefined ? payload : new SpilledFile(extra.spill);
     } else {
       const { start = 0, end = payload.byteLength } = extra ?? {};
-      this.#payload = new Uint8Array(payload, start, end - start);
+      this.#payload = new HeldBytes(new Uint8Array(payload, start, end - start));
     }
   }
 
@@ -60,12 +56,26 @@ export class LaneToolResult implements ToolResult {
   }
 
   get raw(): string {
-    if (typeof this.#payload !== 'string') {
-      const { buffer, byteOffset, byteLength } = this.#payload;
-      // Kept as text from here on, so that the frame can be collected.
-      this.#payload = Buffer.from(buffer, byteOffset, byteLength).toString();
-    }
-    return this.#payload;
+    if (typeof this.#payload === 'string') return this.#payload;
+    const text = this.#payload.text();
+    // Kept as text from here on, so that the frame can be collected. What is in a file was too long to be kept.
+    if (this.#payload instanceof HeldBytes) this.#payload = text;
+    return text;
+  }
+
+  async rawBytes(): Promise<Uint8Array> {
+    return typeof this.#payload === 'string' ? Buffer.from(this.#payload) : await this.#payload.read();
+  }
+
+  get spilled(): SpillFacts | undefined {
+    return this.#payload instanceof SpilledFile ? this.#payload : undefined;
+  }
+
+  /** For the pool, which reads it in its own thread; nothing is decoded or copied here. */
+  async lend(): Promise<Lent> {
+    if (typeof this.#payload !== 'string') return this.#payload.lend();
+    const source = { kind: 'json', json: this.#payload } as const;
+    return { source, transfer: [], whenHere: (run) => run(), end: () => {} };
   }
 
   get content(): readonly ContentBlock[] {
@@ -82,56 +92,16 @@ export class LaneToolResult implements ToolResult {
   }
 
   text(): string {
-    const { content, structuredContent } = this.#decode();
-    if (structuredContent !== undefined && isBlank(content)) {
-      // The source text, not a new rendering: integers above 2^53 keep their digits.
-      const span = memberSpans(this.raw).get('structuredContent');
-      if (span !== undefined) return this.raw.slice(span.start, span.end);
-    }
-    return content.map(blockText).join('\n');
+    const { raw } = this;
+    return resultText(raw, this.#decode(raw));
   }
 
-  #decode(): Decoded {
-    this.#decoded ??= this.#read();
+  #decode(raw?: string): ResultReading {
+    if (this.#decoded === undefined) {
+      this.#decoded = readResult(raw ?? this.raw);
+      const found = this.#decoded.problems.map((problem) => `${this.server}.${this.tool}: ${problem}`);
+      if (found.length > 0) this.#warnings = [...this.#warnings, ...found];
+    }
     return this.#decoded;
   }
-
-  #read(): Decoded {
-    const value = this.#parse();
-    if (!isRecord(value)) return { content: [], structuredContent: undefined };
-    const { content, structuredContent } = value;
-    if (content !== undefined && content !== null && !Array.isArray(content)) {
-      this.#warn('its content is not a list; it was taken as one block');
-    }
-    const structured = structuredContent ?? undefined;
-    if (structured !== undefined && !isRecord(structured)) {
-      this.#warn('its structuredContent is not an object and was left out; it stands in the raw result');
-    }
-    return {
-      content: contentBlocks(content),
-      structuredContent: isRecord(structured) ? structured : undefined,
-    };
-  }
-
-  #parse(): unknown {
-    const { raw } = this;
-    let value: unknown;
-    try {
-      value = JSON.parse(raw);
-    } catch (error) {
-      this.#warn(`its result is not JSON (${(error as SyntaxError).message})`);
-      return undefined;
-    }
-    if (!isRecord(value)) this.#warn('its result is not an object');
-    return mayHoldHalfPairs(raw) ? wellFormed(value) : value;
-  }
-
-  #warn(what: string): void {
-    this.#warnings = [...this.#warnings, `${this.server}.${this.tool}: ${what}`];
-  }
-}
-
-/** Only an escape can bring half a surrogate pair into decoded text; most results hold none and are not walked. */
-function mayHoldHalfPairs(raw: string): boolean {
-  return /\\u[dD][89a-fA-F]/.test(raw) || !raw.isWellFormed();
 }

@@ -32,6 +32,7 @@ import { limitsFrom } from './limits.js';
 import { cacheDir, makeLogDir, makeRunDir, stateDir } from './places.js';
 import { HANDLE_FORMAT, type RuntimeHandle } from './runtime-handle.js';
 import { CONTROL_MS } from './server-commands.js';
+import { SpillPlace } from './spill.js';
 import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
 
 /** What every open runtime does when the program ends without closing it; one listener of `process` for all of them. */
@@ -70,6 +71,7 @@ export class Runtime extends AgentRuntime {
   readonly #gated: boolean;
   #trust: ReadonlyMap<string, ServerTrust> = new Map();
   readonly #agents: AttachedAgents;
+  readonly #spills: SpillPlace;
   #link: SupervisorLink;
   #losses: number[] = [];
   /** Why no supervisor is started any more. */
@@ -90,6 +92,7 @@ export class Runtime extends AgentRuntime {
     });
     this.#config = config;
     this.#approvals = approvals;
+    this.#spills = new SpillPlace(options.spillDir);
     this.#init = {
       options: limits,
       clientInfo: options.clientInfo ?? { name: 'bulkhead', version: '0.1.0' },
@@ -98,6 +101,7 @@ export class Runtime extends AgentRuntime {
       cacheDir: cacheDir(),
       logDir: makeLogDir(options.logDir, options.config?.projectDir),
       transferBytes: limits.transferBytes,
+      spillDir: this.#spills.directory,
       handlers: this.asks.offered,
     };
     this.#agents = new AttachedAgents({
@@ -117,9 +121,11 @@ export class Runtime extends AgentRuntime {
     this.#onExit = () => {
       killByBoard(this.board);
       rmSync(this.runDir, { recursive: true, force: true });
+      this.#spills.remove();
     };
     atExit.add(this.#onExit);
     this.#link = this.#startSupervisor();
+    void this.#spills.sweep();
   }
 
   /** Hands the servers to the supervisor, then the supervisor to the attached agents. */
@@ -360,6 +366,7 @@ export class Runtime extends AgentRuntime {
     await this.#link.end();
     atExit.delete(this.#onExit);
     rmSync(this.runDir, { recursive: true, force: true });
+    this.#spills.remove();
     await this.release(this.over);
     return report;
   }

@@ -31,6 +31,7 @@ import type { PendingCall } from './call.js';
 import { LatencyRecorder } from './latency.js';
 import { Mailbox } from './mailbox.js';
 import { LaneToolResult } from './result.js';
+import { dropSpilled } from './spilled-file.js';
 
 /** What the runtime lends to its refs. */
 export interface RefContext {
@@ -294,7 +295,10 @@ export class ServerRef {
 
   #succeeded(id: number, at: number, isError: boolean, payload: unknown, extra: LaneExtra | null): void {
     const call = this.#calls.take(id);
-    if (call === undefined) return; // cancelled or timed out here already
+    if (call === undefined) {
+      if (extra?.spill !== undefined) dropSpilled(extra.spill);
+      return; // cancelled or timed out here already
+    }
     const callMs = at - call.postedAt;
     this.#latency.record(callMs);
     call.succeed(new LaneToolResult(call, payload as string | ArrayBuffer, isError, extra, callMs), at);

@@ -21,6 +21,8 @@ export const serverDefaults = {
   askTimeoutMs: 5 * 60_000,
   /** Largest single message accepted from the server. */
   maxMessageBytes: 64 * 1024 * 1024,
+  /** Results of this size and more go to a file instead of the agent's memory; 0 never. Counts from 1 MiB on. */
+  spillBytes: 32 * 1024 * 1024,
   /** Largest stderr log file of one server; one older file is kept. */
   logMaxBytes: 4 * 1024 * 1024,
 } as const;
@@ -51,6 +53,8 @@ export const supervisorDefaults = {
   gateHoldMs: 250,
   /** Heap limit of one server thread: beyond it the thread dies and is restarted, the host lives on. */
   threadHeapMb: 512,
+  /** Threads kept ready for the next start of a server, made once the first one is ready; 0 turns them off. */
+  spareThreads: 1,
   heartbeatMs: 250,
   /** Period of the watchdog's rounds. */
   watchdogRoundMs: 500,

@@ -1,15 +1,18 @@
 /** What the runtime needs of the threads: the contract of messages, errors, the board, and where the entries lie. */
 export * from './board.js';
 export * from './clock.js';
+export { blockText, type ContentBlock, contentBlocks, isRecord, wellFormed } from './content.js';
 export * from './control.js';
 export * from './defaults.js';
 export * from './errors.js';
 export { IdTable } from './id-table.js';
 export * from './json-span.js';
 export * from './outcomes.js';
-export type { ShapeAnswer, ShapeTask } from './pool/tasks.js';
+export type { ShapeAnswer, ShapeSource, ShapeTask } from './pool/tasks.js';
 export * from './protocol.js';
+export { type ResultReading, readResult, resultText } from './result-text.js';
 export type { AuthSettings } from './server/auth/settings.js';
+export { startOf } from './supervisor/run-file.js';
 export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.js';
 
 /** One bundled file per thread entry; see `build.mjs`. */

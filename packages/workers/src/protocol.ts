@@ -158,6 +158,8 @@ export interface SupervisorInit {
   notices: MessagePort;
   control: MessagePort;
   transferBytes: number;
+  /** For results in files; made by the first that needs it. */
+  spillDir: string;
   /** What the agent can answer; only that is declared to servers. */
   handlers: HandlerSet;
 }
@@ -253,8 +255,6 @@ export interface ServerThreadBoot {
   control: MessagePort;
   /** Load the client of the older era before saying `online`. */
   warm: boolean;
-  /** Directory of V8's compile cache. */
-  codeCacheDir?: string;
 }
 
 export interface ServerThreadInit {
@@ -266,6 +266,8 @@ export interface ServerThreadInit {
   clientInfo: SupervisorInit['clientInfo'];
   heartbeatMs: number;
   transferBytes: number;
+  /** For results in files; made by the first that needs it. */
+  spillDir: string;
   handlers: HandlerSet;
 }
 
@@ -374,5 +376,7 @@ export type LaneAsk =
 export interface LaneExtra {
   start?: number;
   end?: number;
+  /** The payload is empty: this file holds it, and is the agent's to remove. */
+  spill?: { path: string; bytes: number };
   warnings?: string[];
 }

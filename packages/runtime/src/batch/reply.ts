@@ -5,6 +5,7 @@
 import type { BulkheadError, ErrorCode, Outcome } from '@bulkhead/workers';
 import type { ToolResult } from '../api.js';
 import { singleLine, wellFormed } from './record.js';
+import type { SpilledLine } from './spilled-line.js';
 
 export interface LineHead {
   /** JSON text. */
@@ -14,12 +15,12 @@ export interface LineHead {
   tool: string | undefined;
 }
 
-export function resultLine(head: LineHead, result: ToolResult, waitedMs: number): string {
+export function resultLine(head: LineHead, result: ToolResult, waitedMs: number): string | SpilledLine {
   const { outcome, isError, attempts, timing } = result;
-  return (
-    `${begin(head, outcome, isError)},"result":${singleLine(result.raw)}` +
-    end(attempts, waitedMs + timing.queueMs, timing.callMs)
-  );
+  const before = `${begin(head, outcome, isError)},"result":`;
+  const after = end(attempts, waitedMs + timing.queueMs, timing.callMs);
+  const file = result.spilled;
+  return file === undefined ? before + singleLine(result.raw) + after : { before, file, after };
 }
 
 export function errorLine(

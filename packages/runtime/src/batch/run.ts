@@ -17,6 +17,7 @@ import {
 import { type BadLine, bad, parseRecord } from './record.js';
 import { attemptsOf, errorLine, type LineHead, resultLine } from './reply.js';
 import { type Item, Router } from './router.js';
+import type { SpilledLine } from './spilled-line.js';
 import { Tally } from './tally.js';
 import { LineWriter } from './write.js';
 
@@ -158,7 +159,11 @@ class BatchRun {
   #start(item: Item, view: BatchServer): void {
     const startedAt = performance.now();
     item.starts++;
-    const options: CallOptions = { signal: this.#abort.signal, idempotent: item.call.idempotent };
+    const options: CallOptions = {
+      signal: this.#abort.signal,
+      route: 'batch',
+      idempotent: item.call.idempotent,
+    };
     const timeoutMs = item.call.timeoutMs ?? this.#options.timeoutMs;
     // A limit that a person gave is the whole time a call may take: progress does not stretch it.
     if (timeoutMs !== undefined) Object.assign(options, { timeoutMs, maxMs: timeoutMs });
@@ -197,7 +202,7 @@ class BatchRun {
     this.#write(item, errorLine(item.head, error, facts), error.outcome, undefined);
   }
 
-  #write(item: Item, text: string, outcome: Outcome, callMs: number | undefined): void {
+  #write(item: Item, text: string | SpilledLine, outcome: Outcome, callMs: number | undefined): void {
     this.#heldBytes -= item.bytes;
     this.#doneBytes += item.bytes;
     this.#tally.add(item.head.server, outcome, callMs);

@@ -3,6 +3,7 @@
  * stream is full nothing more is handed to it, and `blocked` tells the engine to stop starting calls.
  */
 import type { Writable } from 'node:stream';
+import { type SpilledLine, writeSpilled } from './spilled-line.js';
 
 /** Lines are joined up to about this size for one write. */
 const WRITE_CHARS = 64 * 1024;
@@ -15,8 +16,11 @@ export class LineWriter {
   readonly #bufferChars: number;
   readonly #onRoom: () => void;
   readonly #onFailure: (error: Error) => void;
-  readonly #early = new Map<number, string>();
-  #ready: string[] = [];
+  readonly #early = new Map<number, string | SpilledLine>();
+  readonly #failed = new AbortController();
+  #ready: (string | SpilledLine)[] = [];
+  /** A line is being copied from its file; the others wait. */
+  #copying = false;
   #head = 0;
   #nextSeq = 0;
   #earlyChars = 0;
@@ -68,13 +72,13 @@ export class LineWriter {
   }
 
   /** `seq` counts from 0 without gaps; `text` has no line end. */
-  put(seq: number, text: string): void {
+  put(seq: number, text: string | SpilledLine): void {
     if (this.#failure !== undefined) return;
     if (!this.#ordered) {
       this.#push(text);
     } else if (seq !== this.#nextSeq) {
       this.#early.set(seq, text);
-      this.#earlyChars += text.length;
+      this.#earlyChars += charsOf(text);
       return;
     } else {
       this.#push(text);
@@ -108,15 +112,15 @@ export class LineWriter {
       const text = this.#early.get(this.#nextSeq);
       if (text === undefined) return;
       this.#early.delete(this.#nextSeq);
-      this.#earlyChars -= text.length;
+      this.#earlyChars -= charsOf(text);
       this.#push(text);
       this.#nextSeq++;
     }
   }
 
-  #push(text: string): void {
+  #push(text: string | SpilledLine): void {
     this.#ready.push(text);
-    this.#readyChars += text.length + 1;
+    this.#readyChars += charsOf(text) + 1;
   }
 
   #soon(): void {
@@ -130,10 +134,24 @@ export class LineWriter {
 
   #flush(): void {
     const wasFull = this.blocked;
-    while (this.#head < this.#ready.length && !this.#blocked && this.#failure === undefined) {
+    while (
+      this.#head < this.#ready.length &&
+      !this.#blocked &&
+      !this.#copying &&
+      this.#failure === undefined
+    ) {
+      const first = this.#ready[this.#head];
+      if (typeof first === 'object') {
+        this.#head++;
+        this.#copy(first);
+        break;
+      }
       let piece = '';
       while (this.#head < this.#ready.length && piece.length < WRITE_CHARS) {
-        piece += `${this.#ready[this.#head++]}\n`;
+        const text = this.#ready[this.#head];
+        if (typeof text === 'object') break;
+        piece += `${text}\n`;
+        this.#head++;
         this.#written++;
       }
       this.#readyChars -= piece.length;
@@ -156,6 +174,21 @@ export class LineWriter {
     if (wasFull && !this.blocked) this.#onRoom();
   }
 
+  #copy(line: SpilledLine): void {
+    this.#copying = true;
+    this.#inWrite++;
+    this.#written++;
+    this.#readyChars -= charsOf(line) + 1;
+    writeSpilled(line, this.#output, this.#failed.signal).then(
+      () => {
+        this.#copying = false;
+        this.#inWrite--;
+        this.#flush();
+      },
+      (error: Error) => this.#fail(error),
+    );
+  }
+
   readonly #drained = (): void => {
     this.#blocked = false;
     this.#flush();
@@ -168,6 +201,7 @@ export class LineWriter {
   readonly #fail = (error: Error): void => {
     if (this.#failure !== undefined) return;
     this.#failure = error;
+    this.#failed.abort();
     this.#ready = [];
     this.#early.clear();
     this.#settle();
@@ -183,4 +217,9 @@ export class LineWriter {
     this.#idle();
     this.#idle = undefined;
   }
+}
+
+/** In memory; what lies in a file weighs nothing. */
+function charsOf(line: string | SpilledLine): number {
+  return typeof line === 'string' ? line.length : line.before.length + line.after.length;
 }

@@ -20,6 +20,7 @@ export const optionRanges = {
   askTimeoutMs: { unit: 'duration', min: 1, max: MAX_TIMER_MS },
   // V8 holds no string longer than about 512 MiB, and a message becomes one.
   maxMessageBytes: { unit: 'count', min: 1_024, max: 512 * 1024 ** 2 - 1_024 },
+  spillBytes: { unit: 'count', min: 0, max: 512 * 1024 ** 2 },
   logMaxBytes: { unit: 'count', min: 4_096, max: 4 * 1024 ** 3 },
 } as const satisfies Record<keyof ServerOptions, Range>;
 
@@ -80,6 +81,7 @@ const optionShape = {
   queueMaxBytes: ranged(optionRanges.queueMaxBytes).optional(),
   askTimeoutMs: ranged(optionRanges.askTimeoutMs).optional(),
   maxMessageBytes: ranged(optionRanges.maxMessageBytes).optional(),
+  spillBytes: ranged(optionRanges.spillBytes).optional(),
   logMaxBytes: ranged(optionRanges.logMaxBytes).optional(),
 };
 
@@ -102,6 +104,8 @@ const shape = {
   protocol: z
     .enum(['auto', 'legacy', '2026-07-28'], { error: expected('"auto", "legacy" or "2026-07-28"') })
     .optional(),
+  trust: flag.optional(),
+  confidential: flag.optional(),
   disabled: flag.optional(),
   enabled: flag.optional(),
 };

@@ -35,7 +35,6 @@ const foreignKeys = new Set([
   'tags',
   'title',
   'tools',
-  'trust',
   'version',
 ]);
 

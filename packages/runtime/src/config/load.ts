@@ -14,7 +14,14 @@ import { hostVariables, variableLookup } from './environment.js';
 import { optionRanges } from './fields.js';
 import { baseDirOf, type FileLocation, locateFiles } from './locate.js';
 import { readEntry, readSwitch } from './schema.js';
-import { approvalFingerprint, endpointKey, previewOf, type SpecContext, specFromEntry } from './spec.js';
+import {
+  approvalFingerprint,
+  endpointKey,
+  previewOf,
+  type SpecContext,
+  specFromEntry,
+  writtenLaunch,
+} from './spec.js';
 import type { ConfigProblem, LoadConfigOptions, LoadedConfig, LoadedServer, Scope } from './types.js';
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
@@ -196,6 +203,12 @@ function resolveName(
     found.push(problemOf(base, { ...finding, severity }));
   }
   if (resolved.spec === undefined) return { found };
+  const mayTrust = base.scope !== 'project';
+  if (entry.trust && !mayTrust) {
+    const message = 'a project file cannot vouch for its own server; it is not trusted';
+    const hint = 'give the server an entry in your own file: .bulkhead/mcp.local.json or the user file';
+    found.push(problemOf(base, { severity: 'warning', path: ['trust'], message, hint }));
+  }
   const line = base.raw.lineOf([]);
   const server: LoadedServer = {
     name,
@@ -204,6 +217,9 @@ function resolveName(
     ...(line === undefined ? {} : { line }),
     spec: resolved.spec,
     approvalFingerprint: approvalFingerprint(entry),
+    written: writtenLaunch(entry),
+    trusted: entry.trust && mayTrust,
+    confidential: entry.confidential,
     preview: previewOf(entry),
   };
   return { server, found };

@@ -35,6 +35,10 @@ export interface Entry {
   lifecycle: 'eager' | 'lazy';
   idleStopMs: number;
   protocol: Protocol;
+  /** What the tools say of themselves is believed. */
+  trust: boolean;
+  /** Its results are not for other servers. */
+  confidential: boolean;
   disabled: boolean;
 }
 
@@ -81,6 +85,8 @@ export function readEntry(raw: RawEntry): { entry?: Entry; findings: Finding[] }
     lifecycle: fields.lifecycle ?? 'eager',
     idleStopMs: fields.idleStopMs ?? 0,
     protocol: fields.protocol ?? 'auto',
+    trust: fields.trust ?? false,
+    confidential: fields.confidential ?? false,
     disabled: isDisabled(fields),
   };
   return { entry, findings };

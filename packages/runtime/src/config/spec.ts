@@ -13,6 +13,7 @@ import { type ExpandField, fieldExpander } from './field.js';
 import { printable } from './printable.js';
 import { headersOf, urlProblem } from './remote.js';
 import type { Endpoint, Entry } from './schema.js';
+import type { WrittenLaunch } from './types.js';
 
 export interface SpecContext {
   /** Absolute directory that relative paths of the entry start from. */
@@ -66,6 +67,8 @@ export function specFromEntry(
 /** SHA-256 (hex) of what would run, before expansion; see `LoadedServer.approvalFingerprint`. */
 export function approvalFingerprint(entry: Entry): string {
   const { endpoint } = entry;
+  // Whoever approved a server did not thereby believe it.
+  const trust = entry.trust ? ['trust'] : [];
   return endpoint.type === 'stdio'
     ? sha256([
         endpoint.type,
@@ -74,6 +77,7 @@ export function approvalFingerprint(entry: Entry): string {
         sorted(endpoint.env),
         endpoint.inheritEnv,
         endpoint.cwd ?? null,
+        ...trust,
       ])
     : sha256([
         endpoint.type,
@@ -81,7 +85,26 @@ export function approvalFingerprint(entry: Entry): string {
         sorted(endpoint.headers),
         endpoint.auth === undefined ? null : sorted(endpoint.auth),
         endpoint.headersHelper ?? null,
+        ...trust,
       ]);
+}
+
+/** The fields behind {@link approvalFingerprint}, for a person who is told what changed. */
+export function writtenLaunch({ endpoint, trust }: Entry): WrittenLaunch {
+  const names = (map: ReadonlyMap<string, unknown>) => [...map.keys()].sort();
+  if (endpoint.type === 'stdio') {
+    const { type, command, args, env, inheritEnv, cwd } = endpoint;
+    return { type, command, args, env: names(env), inheritEnv, trust, ...(cwd === undefined ? {} : { cwd }) };
+  }
+  const { type, url, headers, headersHelper, auth } = endpoint;
+  return {
+    type,
+    url,
+    trust,
+    headers: names(headers),
+    ...(headersHelper === undefined ? {} : { headersHelper }),
+    ...(auth === undefined ? {} : { auth: names(auth) }),
+  };
 }
 
 /** What would run as one line, as written and safe to print. */

@@ -20,6 +20,21 @@ export interface ConfigProblem {
   hint?: string;
 }
 
+/** What an entry would run or reach, before expansion. Of `env`, `headers` and `auth` only the names: values may be secrets. */
+export interface WrittenLaunch {
+  type: 'stdio' | 'http' | 'sse';
+  command?: string;
+  args?: readonly string[];
+  env?: readonly string[];
+  inheritEnv?: boolean;
+  cwd?: string;
+  url?: string;
+  headers?: readonly string[];
+  headersHelper?: string;
+  auth?: readonly string[];
+  trust?: boolean;
+}
+
 export interface LoadedServer {
   name: string;
   scope: Scope;
@@ -30,9 +45,18 @@ export interface LoadedServer {
   spec: ServerSpec;
   /**
    * SHA-256 (hex) of what would run as it is written, before expansion: type, command, args, env, inheritEnv, cwd,
-   * url, headers. An approval is bound to it: other texts ask again, other values of the same variables do not.
+   * url, headers, trust. An approval is bound to it: other texts ask again, other values of the same variables do not.
    */
   approvalFingerprint: string;
+  /** What would run, field by field as it is written: what a later change of it is told by. */
+  written: WrittenLaunch;
+  /**
+   * The user believes what this server's tools say of themselves (`trust: true`). Never set by a project file: it
+   * cannot vouch for itself.
+   */
+  trusted: boolean;
+  /** Results of this server are not for other servers (`confidential: true`); any scope may say so. */
+  confidential: boolean;
   /** What would run, for a person who is asked: command line or URL as written, variables not expanded. */
   preview: string;
 }

@@ -30,6 +30,7 @@ import {
 } from './input-rounds.js';
 import type { OutputChecker } from './output-checker.js';
 import type { Dialect } from './session.js';
+import type { Spill } from './spill.js';
 import type { LaneSink, LargeResponse, Response, WireTransport } from './transport.js';
 
 /** One call from the moment it arrives in this thread until it is settled. */
@@ -60,6 +61,7 @@ export interface LaneOptions {
   window: number;
   maxMessageBytes: number;
   transferBytes: number;
+  spill: Spill;
   askTimeoutMs: number;
   checker: OutputChecker;
 }
@@ -427,7 +429,21 @@ export class Lane implements LaneSink {
     }
     const warnings = isError || call.method !== '' ? [] : this.#options.checker.checkLarge(call.tool, bytes);
     const status = isError ? laneStatus.toolError : laneStatus.ok;
-    call.port.replyBytes(call.id, status, bytes, result, warnings);
+    const { port, id } = call;
+    const { spill } = this.#options;
+    if (!spill.wants(result.end - result.start)) {
+      port.replyBytes(id, status, bytes, result, warnings);
+      return;
+    }
+    void spill.write(bytes.subarray(result.start, result.end)).then((written) => {
+      if (typeof written === 'string') {
+        const why = `${this.#name(call)}: ${written}`;
+        port.replyBytes(id, status, bytes, result, [...warnings, why]);
+      } else {
+        port.reply(id, status, '', { spill: written, ...(warnings.length > 0 && { warnings }) });
+      }
+      this.#publish();
+    });
   }
 
   onInvalid(wireId: number, reason: string): void {

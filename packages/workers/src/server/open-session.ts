@@ -6,7 +6,6 @@ import { BulkheadError } from '../errors.js';
 import type { HandlerSet, OpenAs, ServerCatalog } from '../protocol.js';
 import { envelope, modernCapabilities, newestModern, PROBE_LIMIT_MS, probeEra } from './era-probe.js';
 import type { Session } from './session.js';
-import { LegacySession } from './session-legacy.js';
 import { ModernSession } from './session-modern.js';
 import type { WireTransport } from './transport.js';
 
@@ -54,6 +53,8 @@ export async function openSession(
     }
   }
   transport.setEra?.('legacy');
+  // The SDK weighs more than everything else in this thread; the later era does without it.
+  const { LegacySession } = await import('./session-legacy.js');
   const session = new LegacySession(transport, clientInfo, handlers);
   adopt(session);
   try {

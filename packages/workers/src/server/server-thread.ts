@@ -30,6 +30,7 @@ import { OutputChecker } from './output-checker.js';
 import { Rate } from './rate.js';
 import { Refresher } from './refresher.js';
 import type { Session } from './session.js';
+import { Spill } from './spill.js';
 import { StdioTransport } from './stdio.js';
 import type { WireTransport } from './transport.js';
 
@@ -51,6 +52,7 @@ interface Connection {
 
 export class ServerThread implements ServerControl {
   readonly #init: ServerThreadInit;
+  readonly #notices: MessagePort;
   readonly #board: Board;
   readonly #checker = new OutputChecker();
   readonly #lane: Lane;
@@ -60,8 +62,9 @@ export class ServerThread implements ServerControl {
   #hash = '';
   readonly #events = new Rate(100, 500);
 
-  constructor(init: ServerThreadInit) {
+  constructor(init: ServerThreadInit, notices: MessagePort) {
     this.#init = init;
+    this.#notices = notices;
     this.#board = Board.attach(init.board);
     this.#lane = new Lane({
       server: init.name,
@@ -70,6 +73,7 @@ export class ServerThread implements ServerControl {
       window: init.options.window,
       maxMessageBytes: init.options.maxMessageBytes,
       transferBytes: init.transferBytes,
+      spill: new Spill(init.spillDir, init.options.spillBytes),
       askTimeoutMs: init.options.askTimeoutMs,
       checker: this.#checker,
     });
@@ -83,10 +87,12 @@ export class ServerThread implements ServerControl {
     return { ok: null };
   }
 
-  listen(path: string): Promise<Answer<null>> {
+  listen(path: string, openAs: OpenAs = 'auto'): Promise<Answer<null>> {
     return answer(async () => {
       const { connected } = await listenOnce(path);
       this.#connected = connected;
+      // After the answer, so that the process is on its way meanwhile. A failure shows again where it is used.
+      if (openAs.startsWith('legacy')) setImmediate(() => import('./session-legacy.js').catch(() => {}));
       return null;
     });
   }
@@ -284,7 +290,7 @@ export class ServerThread implements ServerControl {
   }
 
   #notice(notice: ServerNotice): void {
-    this.#init.notices.postMessage(notice);
+    this.#notices.postMessage(notice);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { McpError, ErrorCode as SdkCode } from '@modelcontextprotocol/sdk/types.js';
-import { z } from 'zod';
+import { looseObject } from 'zod/v4'; // not `z`: the namespace holds every locale
 import { BulkheadError } from '../errors.js';
 import type { HandlerSet, ServerCatalog, ServerEvent } from '../protocol.js';
 import { readToolList } from './catalog.js';
@@ -13,7 +13,7 @@ import type { WireTransport } from './transport.js';
 import { VersionLadder } from './version-ladder.js';
 
 /** Any object: strict result schemas reject whole lists over one odd tool. */
-const loose = z.looseObject({});
+const loose = looseObject({});
 
 export class LegacySession implements Session {
   readonly #client: Client;

@@ -30,6 +30,7 @@ import type { StartGate } from './gate.js';
 import { helperHeaders } from './headers-helper.js';
 import { ServerProcess } from './process.js';
 import { becameReady, failed, initial, type RestartState, released } from './restart.js';
+import type { Spares } from './spares.js';
 import { StderrLog } from './stderr-log.js';
 import { ServerThreadHandle } from './thread.js';
 import { canMove } from './transitions.js';
@@ -42,8 +43,10 @@ export interface ChildContext {
   clientInfo: { name: string; version: string; title?: string };
   runDir: string;
   logDir: string;
-  threadEntry: URL;
+  /** Where threads come from: the one that waits, or a new one. */
+  spares: Spares;
   transferBytes: number;
+  spillDir: string;
   handlers: HandlerSet;
   /** Tells every attached agent. */
   tell: (notice: SupervisorNotice) => void;
@@ -367,14 +370,15 @@ export class Child {
         this.#watchdogDead = (reason) =>
           resolve({ by: 'failure', reason, threadHealthy: false, beforeHandshake: !handshaken });
       });
-      const threadEnd = thread.ended.then(
-        (end): End => ({
+      const threadEnd = thread.ended.then((end): End => {
+        if (end.kind === 'memory') this.#context.spares.drop();
+        return {
           by: 'failure',
           reason: { kind: end.kind === 'memory' ? 'memory' : 'thread', message: end.message },
           threadHealthy: false,
           beforeHandshake: !handshaken,
-        }),
-      );
+        };
+      });
       const closed = new Promise<End>((resolve) => {
         this.#sessionClosed = (reason) =>
           resolve({ by: 'failure', reason, threadHealthy: true, beforeHandshake: !handshaken });
@@ -416,6 +420,7 @@ export class Child {
       this.#context.eras.remember(this.#spec.fingerprint, isModern(first.catalog) ? 'modern' : 'legacy');
       this.#restart = becameReady(this.#restart, now());
       this.#move('ready');
+      this.#context.spares.refill();
       // The socket's end usually comes just before the exit that explains it: prefer the exit.
       const closedLast = closed.then(async (end) => {
         if (this.#spec.launch.type !== 'stdio') return end;
@@ -486,7 +491,7 @@ export class Child {
   ): Promise<ServerProcess> {
     await online;
     const path = `${this.#context.runDir}/${this.slot}-${this.#generation}-${this.#spawns}.sock`;
-    await thread.control.call('listen', [path], { timeoutMs: left() });
+    await thread.control.call('listen', [path, this.#openAs()], { timeoutMs: left() });
     this.#countSpawn(launch.command);
     this.#process = await ServerProcess.spawn(launch, path, this.#log, (pid) => {
       this.#pids.set(pid, false);
@@ -511,10 +516,10 @@ export class Child {
 
   #newThread(): ServerThreadHandle {
     this.#generation++;
-    const { board, options, clientInfo, threadEntry, transferBytes, handlers } = this.#context;
+    const { board, options, clientInfo, transferBytes, spillDir, handlers } = this.#context;
     board.set(this.slot, 'generation', this.#generation);
     const thread = new ServerThreadHandle(
-      threadEntry,
+      this.#context.spares.thread(),
       {
         name: this.name,
         slot: this.slot,
@@ -524,9 +529,9 @@ export class Child {
         clientInfo,
         heartbeatMs: options.heartbeatMs,
         transferBytes,
+        spillDir,
         handlers,
       },
-      options.threadHeapMb,
       (notice) => this.#heard(notice),
     );
     this.#thread = thread;

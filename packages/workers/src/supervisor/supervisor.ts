@@ -24,7 +24,6 @@ import {
 import { EraCache } from '../server/era-cache.js';
 import { CatalogCache } from './catalog-cache.js';
 import { Child, type ChildContext } from './child.js';
-import { codeCacheDir } from './code-cache.js';
 import { StartGate } from './gate.js';
 import { Guard } from './guard.js';
 import { RunFile, reapLeftovers } from './run-file.js';
@@ -45,7 +44,7 @@ export class Supervisor implements SupervisorControl {
 
   constructor(init: SupervisorInit, threadEntry: URL) {
     this.#board = Board.attach(init.board);
-    const { options, clientInfo, runDir, logDir, transferBytes, handlers } = init;
+    const { options, clientInfo, runDir, logDir, transferBytes, spillDir, handlers } = init;
     const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
     const gate = new StartGate({ slots, holdMs: options.gateHoldMs });
     const left = reapLeftovers(init.stateDir);
@@ -58,10 +57,15 @@ export class Supervisor implements SupervisorControl {
       runDir,
       logDir,
       spares: new Spares(
-        { entry: threadEntry, heapMb: options.threadHeapMb, codeCacheDir: codeCacheDir(init.cacheDir) },
-        { count: options.spareThreads, terminateGraceMs: options.terminateGraceMs, busy: () => gate.taken > 0 },
+        { entry: threadEntry, heapMb: options.threadHeapMb },
+        {
+          count: options.spareThreads,
+          terminateGraceMs: options.terminateGraceMs,
+          busy: () => gate.taken > 0,
+        },
       ),
       transferBytes,
+      spillDir,
       handlers,
       tell: (notice) => this.#tell(notice),
       connectAgents: (child, add) => this.#connectAgents(child, add),

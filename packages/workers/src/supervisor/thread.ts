@@ -1,8 +1,11 @@
-/** One server thread as the supervisor holds it: started, spoken to, terminated within a limit, or counted as lost. */
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads';
+/**
+ * Server threads as the supervisor holds them. An idle thread has loaded its code and waits for a server; a handle is
+ * the same thread with its server: spoken to, terminated within a limit, or counted as lost.
+ */
+import { MessageChannel, type MessagePort, SHARE_ENV, Worker } from 'node:worker_threads';
 import { Control } from '../control.js';
 import { BulkheadError } from '../errors.js';
-import type { ServerControl, ServerNotice, ServerThreadInit } from '../protocol.js';
+import type { ServerControl, ServerNotice, ServerThreadBoot, ServerThreadInit } from '../protocol.js';
 
 export interface ThreadEnd {
   /** `memory` when V8 hit the thread's resource limits, `crash` for an uncaught error, `exit` otherwise. */
@@ -10,40 +13,52 @@ export interface ThreadEnd {
   message: string;
 }
 
-export type ThreadInit = Omit<ServerThreadInit, 'notices' | 'control'>;
+export interface ThreadOptions {
+  entry: URL;
+  /** Heap limit, in MB. */
+  heapMb: number;
+  /** Load the client of the older era at once: most servers need it. */
+  warm: boolean;
+}
 
-export class ServerThreadHandle {
-  readonly generation: number;
-  readonly control: Control<ServerControl>;
+/** Enough for the small strings of calls: V8's own 48 MB cost a busy thread 20 MB more and save no time. */
+const YOUNG_MB = 4;
+
+export class IdleThread {
   /** Resolves when the thread has ended, however. Never rejects. */
   readonly ended: Promise<ThreadEnd>;
-  readonly #worker: Worker;
-  readonly #notices: MessagePort;
+  readonly worker: Worker;
+  readonly notices: MessagePort;
+  readonly control: MessagePort;
   readonly #online: Promise<void>;
   #gone = false;
 
-  constructor(entry: URL, init: ThreadInit, heapMb: number, onNotice: (notice: ServerNotice) => void) {
-    this.generation = init.generation;
+  constructor({ entry, heapMb, warm }: ThreadOptions) {
     const notices = new MessageChannel();
     const control = new MessageChannel();
-    this.#notices = notices.port1;
-    const name = `bulkhead server ${init.name} #${init.generation}`;
-    this.#worker = new Worker(entry, {
-      name,
-      workerData: { ...init, notices: notices.port2, control: control.port2 } satisfies ServerThreadInit,
+    this.notices = notices.port1;
+    this.control = control.port1;
+    this.worker = new Worker(entry, {
+      name: 'bulkhead server',
+      workerData: {
+        notices: notices.port2,
+        control: control.port2,
+        warm,
+      } satisfies ServerThreadBoot,
       transferList: [notices.port2, control.port2],
       // Libraries print to the console; that must reach neither the host's stdout nor its terminal.
       stdout: true,
       stderr: true,
       execArgv: [],
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+      env: SHARE_ENV, // nothing here writes to it, and a copy for each thread is only memory
+      trackUnmanagedFds: false,
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB },
     });
-    this.#worker.stdout.resume();
-    this.#worker.stderr.resume();
-    this.control = new Control<ServerControl>(control.port1, name);
+    this.worker.stdout.resume();
+    this.worker.stderr.resume();
     this.ended = new Promise((resolve) => {
       let end: ThreadEnd | undefined;
-      this.#worker.once('error', (error: Error & { code?: string }) => {
+      this.worker.once('error', (error: Error & { code?: string }) => {
         const memory = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
         end = {
           kind: memory ? 'memory' : 'crash',
@@ -52,18 +67,20 @@ export class ServerThreadHandle {
             : `the server thread crashed: ${error.message}`,
         };
       });
-      this.#worker.once('exit', (code) => {
+      this.worker.once('exit', (code) => {
         this.#gone = true;
-        this.#notices.close();
+        this.notices.close();
         this.control.close();
         resolve(end ?? { kind: 'exit', message: `the server thread ended with code ${code}` });
       });
     });
     this.#online = new Promise((resolve) => {
-      this.#notices.on('message', (notice: ServerNotice) => {
-        if (notice.type === 'online') resolve();
-        else onNotice(notice);
-      });
+      const look = ({ type }: ServerNotice) => {
+        if (type !== 'online') return;
+        this.notices.off('message', look);
+        resolve();
+      };
+      this.notices.on('message', look);
     });
   }
 
@@ -80,14 +97,48 @@ export class ServerThreadHandle {
   /** Terminates a thread that may be spinning. False when it did not end in time: the thread is lost. */
   async terminate(graceMs: number): Promise<boolean> {
     if (this.#gone) return true;
-    void this.#worker.terminate();
+    void this.worker.terminate();
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs);
     });
     await Promise.race([this.ended, late]);
     clearTimeout(timer);
-    if (!this.#gone) this.#worker.unref();
+    if (!this.#gone) this.worker.unref();
     return this.#gone;
+  }
+}
+
+export class ServerThreadHandle {
+  readonly generation: number;
+  readonly control: Control<ServerControl>;
+  readonly ended: Promise<ThreadEnd>;
+  readonly #thread: IdleThread;
+
+  constructor(thread: IdleThread, init: ServerThreadInit, onNotice: (notice: ServerNotice) => void) {
+    this.#thread = thread;
+    this.generation = init.generation;
+    this.control = new Control(thread.control, `bulkhead server ${init.name} #${init.generation}`);
+    this.ended = thread.ended.then((end) => {
+      this.control.close();
+      return end;
+    });
+    thread.notices.on('message', onNotice);
+    thread.worker.ref(); // a spare holds nothing open, a server does
+    thread.worker.postMessage(init);
+  }
+
+  get gone(): boolean {
+    return this.#thread.gone;
+  }
+
+  /** @throws {BulkheadError} `START_FAILED` when the thread ended before it was online. */
+  online(): Promise<void> {
+    return this.#thread.online();
+  }
+
+  /** Terminates a thread that may be spinning. False when it did not end in time: the thread is lost. */
+  terminate(graceMs: number): Promise<boolean> {
+    return this.#thread.terminate(graceMs);
   }
 }
