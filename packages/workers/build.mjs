@@ -8,7 +8,7 @@ const here = new URL('.', import.meta.url).pathname;
 
 /**
  * What the SDK and zod load and nobody here uses: the validator of the SDK's own result checks (ours is in `ajv.js`,
- * loaded on need) and the messages of every language. Together they were half of a thread's code and 4 MB of it.
+ * loaded on need) and the messages of every language. Together they were half of a thread's code.
  */
 const diet = {
   name: 'diet',

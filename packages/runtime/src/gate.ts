@@ -2,6 +2,7 @@
  * The one place where calls meet the gate: whatever leaves a runtime for a server, by whichever method, passes here first
  * when a gate was given. What was asked about is what is sent: arguments are text by then, and the gate sees a copy.
  */
+import { threadId } from 'node:worker_threads';
 import { BulkheadError, type Outcome } from '@bulkhead/workers';
 import { inferCapabilities } from './agent/capabilities.js';
 import type { CallRoute, Gate, GateDecision, GateRequest, ServerTrust } from './agent/tool.js';
@@ -43,9 +44,9 @@ export const gatedMethods: ReadonlyMap<string, CallRoute> = new Map([
 ]);
 
 let lastCall = 0;
-/** Unique in this process. */
+/** Unique in this process, whichever thread makes the call. */
 export function freshCallId(): string {
-  return `call-${process.pid.toString(36)}-${(++lastCall).toString(36)}`;
+  return `call-${process.pid.toString(36)}-${threadId}-${(++lastCall).toString(36)}`;
 }
 
 /** Sends when the gate lets it. @throws {BulkheadError} what the gate or the call ended with. */
