@@ -122,6 +122,10 @@ export abstract class AgentRuntime implements RuntimeApi {
     });
   }
 
+  get gated(): boolean {
+    return this.#gate !== undefined;
+  }
+
   /** The control connection of the moment. @throws {BulkheadError} when there is none. */
   protected abstract supervisor(): Control<AgentControl>;
   /** What the configuration keeps from running, as last heard. */

@@ -296,6 +296,8 @@ export interface RuntimeEvents {
 }
 
 export interface RuntimeApi extends AsyncDisposable {
+  /** Every call passes a gate before it leaves (`createRuntime({gate})`). */
+  readonly gated: boolean;
   /**
    * Resolves when every named server (default: all that start by themselves) is ready or has come to rest without
    * being ready, or when `timeoutMs` (default: the longest start-up timeout) is over. Never rejects for a bad server.

@@ -68,7 +68,6 @@ export class Runtime extends AgentRuntime {
   readonly #init: LinkInit;
   readonly #specs = new Map<string, ServerSpec>();
   readonly #approvals: ApprovalDesk;
-  readonly #gated: boolean;
   #trust: ReadonlyMap<string, ServerTrust> = new Map();
   readonly #agents: AttachedAgents;
   readonly #spills: SpillPlace;
@@ -112,7 +111,6 @@ export class Runtime extends AgentRuntime {
         return answer(() => answerFor(this.asks, { server, method, params }, askTimeoutMs));
       },
     });
-    this.#gated = gate !== undefined;
     this.#take(config);
     approvals.begin({
       warn: (warning) => this.events.warn(warning),
@@ -154,7 +152,7 @@ export class Runtime extends AgentRuntime {
       handlers: this.asks.offered,
       runDir: this.runDir,
       findings: this.findings(),
-      gated: this.#gated,
+      gated: this.gated,
       transfer: [news, control],
     };
   }

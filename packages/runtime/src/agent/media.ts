@@ -61,12 +61,13 @@ async function sniff(head: Uint8Array): Promise<{ mime: string; ext: string } | 
 function cleanBase64(data: string): string | undefined {
   const start = data.startsWith('data:') ? data.indexOf(',') + 1 : 0;
   let text = start === 0 ? data : data.slice(start);
-  if (/[^A-Za-z0-9+/=]/.test(text)) {
-    text = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/');
+  if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) {
+    text = text.replaceAll(/\s/g, '').replaceAll('-', '+').replaceAll('_', '/');
+    if (!/^[A-Za-z0-9+/]*={0,2}$/.test(text)) return undefined;
   }
-  text = text.replace(/=+$/, '');
-  if (text === '' || /[^A-Za-z0-9+/]/.test(text) || text.length % 4 === 1) return undefined;
-  return text.length % 4 === 0 ? text : text + '='.repeat(4 - (text.length % 4));
+  const digits = text.length - (text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0);
+  if (digits === 0 || digits % 4 === 1) return undefined;
+  return text.slice(0, digits) + '='.repeat((4 - (digits % 4)) % 4);
 }
 
 /** The text in a base64 text that is labelled as text: servers that read files often send everything that way. */
