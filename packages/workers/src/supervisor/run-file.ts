@@ -20,7 +20,11 @@ export class RunFile {
 
   /** @param directory shared by all runtimes of this user; created 0700. */
   constructor(directory: string, id: string) {
-    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    try {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+    } catch {
+      // as for a full disk below
+    }
     this.#file = join(directory, `${process.pid}-${id}.json`);
     this.#record = { host: { pid: process.pid, started: startOf(process.pid) ?? UNKNOWN }, groups: [] };
   }
@@ -36,7 +40,11 @@ export class RunFile {
   }
 
   end(): void {
-    rmSync(this.#file, { force: true });
+    try {
+      rmSync(this.#file, { force: true });
+    } catch {
+      // a directory that is none
+    }
   }
 
   #write(): void {
