@@ -4,7 +4,10 @@
  */
 import { percentile } from './measure.mjs';
 
-/** `until` is a duration in ms, or a promise that ends the load. */
+/**
+ * @param call `(i) => promise`, `i` being the number of the caller
+ * @param until a duration in ms, or a promise that ends the load
+ */
 export async function load(call, { inFlight, until }) {
   const latencies = [];
   const startedAt = performance.now();
@@ -17,9 +20,9 @@ export async function load(call, { inFlight, until }) {
       : until.finally(() => {
           running = false;
         });
-  const caller = async () => {
+  const caller = async (_, i) => {
     for (let at = performance.now(); running && at < endsAt; ) {
-      await call();
+      await call(i);
       const answeredAt = performance.now();
       latencies.push(answeredAt - at);
       at = answeredAt;

@@ -40,8 +40,8 @@ function pipe(args) {
   return { request, close };
 }
 
-export async function open(servers) {
-  const pipes = new Map(Object.entries(servers).map(([name, args]) => [name, pipe(args)]));
+export async function connect(servers) {
+  const pipes = new Map(Object.entries(servers).map(([name, { args }]) => [name, pipe(args)]));
   const hello = {
     protocolVersion: '2025-06-18',
     capabilities: {},
@@ -49,7 +49,6 @@ export async function open(servers) {
   };
   await Promise.all([...pipes.values()].map(({ request }) => request('initialize', hello)));
   return {
-    name: 'raw-pipe',
     call: (server, tool, args) => pipes.get(server).request('tools/call', { name: tool, arguments: args }),
     decode: (result) => result.content,
     close: () => Promise.all([...pipes.values()].map(({ close }) => close())),

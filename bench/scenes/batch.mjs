@@ -1,19 +1,53 @@
 /**
- * The batch command on a file of calls, start to end in its own process, beside the rate of the lane itself: what
- * reading, journaling and writing lines cost.
+ * A file of calls, JSONL to JSONL: the batch command start to end in its own process, beside the rate of the lane itself,
+ * and beside the loop that one would write by hand around each peer.
  */
 import { spawn } from 'node:child_process';
-import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createReadStream, createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { load } from '../load.mjs';
-import { median, quietSample } from '../measure.mjs';
-import * as bulkhead from '../peers/bulkhead.mjs';
+import { createInterface } from 'node:readline';
+import { withHosts } from '../hosts.mjs';
+import { sample } from '../measure.mjs';
 import { CLI, ECHO } from '../places.mjs';
-import { summarize } from '../rows.mjs';
+import { compare } from '../rows.mjs';
+
+export const about =
+  'a file of calls, JSONL to JSONL: the batch command, the lane alone, and a plain loop over each peer';
 
 const IN_FLIGHT = 64;
 const RSS_POLL_MS = 20;
+const MB = 1024 * 1024;
+
+export const tasks = {
+  /** The plain loop: a line, a call, a line; no journal, no retries. */
+  async pipe(peer, { input, output, lines }) {
+    const out = createWriteStream(output);
+    const reader = createInterface({ input: createReadStream(input) })[Symbol.asyncIterator]();
+    let written = 0;
+    const caller = async () => {
+      for (;;) {
+        const { value: line, done } = await reader.next();
+        if (done) return;
+        const { id, server, tool, arguments: args } = JSON.parse(line);
+        const content = peer.decode(await peer.call(server, tool, args));
+        written++;
+        if (!out.write(`${JSON.stringify({ id, content })}\n`)) {
+          await new Promise((resolve) => out.once('drain', resolve));
+        }
+      }
+    };
+    out.setMaxListeners(0);
+    const { wallMs, waitShare } = await sample(async () => {
+      await Promise.all(Array.from({ length: IN_FLIGHT }, caller));
+      await new Promise((resolve) => out.end(resolve));
+    });
+    if (written !== lines) throw new Error(`${written} of ${lines} lines`);
+    const rssMb = process.memoryUsage.rss() / MB;
+    return { linesPerSecond: (lines / wallMs) * 1_000, tookMs: wallMs, rssMb, waitShare };
+  },
+};
 
 function peakRssMb(pid) {
   try {
@@ -33,7 +67,7 @@ async function writeCalls(file, lines) {
   await new Promise((resolve) => out.end(resolve));
 }
 
-async function batch(dir, lines) {
+async function command(dir, lines) {
   const out = join(dir, 'out.jsonl');
   rmSync(out, { force: true });
   const args = [CLI, 'batch', join(dir, 'calls.jsonl'), '--config', join(dir, 'mcp.json'), '--out', out];
@@ -51,43 +85,53 @@ async function batch(dir, lines) {
   const code = await new Promise((resolve) => child.once('close', resolve));
   const tookMs = performance.now() - startedAt;
   clearInterval(poll);
-  const written = readFileSync(out, 'utf8').split('\n').length - 1;
-  if (code !== 0 || written !== lines)
-    throw new Error(`batch: exit ${code}, ${written} of ${lines} lines\n${stderr}`);
-  return { tookMs, linesPerSecond: (lines / tookMs) * 1_000, rssMb };
+  const written = existsSync(out) ? readFileSync(out, 'utf8').split('\n').length - 1 : 0;
+  if (code !== 0 || written !== lines) {
+    throw new Error(`exit ${code}, ${written} of ${lines} lines: ${stderr.trim().split('\n').at(-1)}`);
+  }
+  return { linesPerSecond: (lines / tookMs) * 1_000, tookMs, rssMb };
 }
 
-export async function run({ runs, sampleMs, lines: sizes }) {
-  if (!existsSync(CLI)) throw new Error('batch: packages/cli is not built; run `npm run build` first');
+export async function run({ peers, runs, sampleMs, lines: sizes }) {
+  if (!existsSync(CLI)) throw new Error('bench: packages/cli is not built; run `npm run build` first');
+  const clients = peers.filter(({ bound }) => bound !== true);
   const dir = mkdtempSync(join(tmpdir(), 'bulkhead-bench-batch-'));
-  const lane = await bulkhead.open({ echo: [ECHO] });
-  const echo = () => lane.call('echo', 'echo', { text: 'hello' });
-  const rows = [];
+  const mcpServers = { echo: { command: process.execPath, args: [ECHO] } };
   try {
-    writeFileSync(
-      join(dir, 'mcp.json'),
-      JSON.stringify({ mcpServers: { echo: { command: process.execPath, args: [ECHO] } } }),
-    );
-    await load(echo, { inFlight: IN_FLIGHT, until: sampleMs });
-    for (const lines of sizes) {
-      await writeCalls(join(dir, 'calls.jsonl'), lines);
-      const lanes = [];
-      const batches = [];
-      for (let i = 0; i < runs; i++) {
-        const { value, waitShare } = await quietSample(() =>
-          load(echo, { inFlight: IN_FLIGHT, until: sampleMs }),
+    await writeFile(join(dir, 'mcp.json'), JSON.stringify({ mcpServers }));
+    return await withHosts(clients, 'batch', { echo: { args: [ECHO] } }, async (hosts) => {
+      const load = (host) => host.do('load', { servers: ['echo'], inFlight: IN_FLIGHT, sampleMs });
+      for (const host of hosts) await load(host).catch(() => {});
+      const lane = hosts.find(({ label }) => label.name === 'bulkhead' && label.node === undefined);
+      const identity = { inFlight: IN_FLIGHT };
+      const laneRows =
+        lane === undefined
+          ? []
+          : await compare({ case: 'lane alone', ...identity }, [lane], runs, 'callsPerSecond', load);
+      const rows = [...laneRows];
+      for (const lines of sizes) {
+        await writeCalls(join(dir, 'calls.jsonl'), lines);
+        const whole = { label: { name: 'bulkhead batch' }, do: () => command(dir, lines) };
+        const pipe = (host) =>
+          host.do('pipe', { input: join(dir, 'calls.jsonl'), output: join(dir, 'piped.jsonl'), lines });
+        const measured = await compare(
+          { case: 'JSONL to JSONL', lines, ...identity },
+          [whole, ...hosts],
+          runs,
+          'linesPerSecond',
+          (host) => (host === whole ? whole.do() : pipe(host)),
         );
-        lanes.push({ callsPerSecond: (value.latencies.length / value.tookMs) * 1_000, waitShare });
-        batches.push(await batch(dir, lines));
+        rows.push(...measured.map((row) => withRatioToLane(row, laneRows[0])));
       }
-      const identity = { lines, inFlight: IN_FLIGHT };
-      rows.push(summarize({ name: 'lane', inFlight: IN_FLIGHT }, lanes, 'callsPerSecond'));
-      const ratioToLane = median(batches.map((one, i) => one.linesPerSecond / lanes[i].callsPerSecond));
-      rows.push({ ...summarize({ name: 'batch', ...identity }, batches, 'linesPerSecond'), ratioToLane });
-    }
+      return rows;
+    });
   } finally {
-    await lane.close();
     rmSync(dir, { recursive: true, force: true });
   }
-  return rows;
+}
+
+function withRatioToLane(row, lane) {
+  if (!row.name.startsWith('bulkhead') || row.node !== undefined) return row;
+  const ratio = row.linesPerSecond / lane?.callsPerSecond;
+  return Number.isFinite(ratio) ? { ...row, ratioToLane: ratio } : row;
 }

@@ -1,31 +1,28 @@
-/**
- * Start-up, each host in a fresh process: time until all of 1 and 10 servers are ready and the host's memory then, and
- * the first answer of a healthy server while 9 others never answer `initialize`.
- */
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { START_HOST } from '../places.mjs';
+/** Start-up, each host in a fresh process: time until the first and all of 1, 10 and 50 servers are ready, and memory. */
+import { PeerHost } from '../hosts.mjs';
+import { labelOf } from '../peers/list.mjs';
+import { ECHO } from '../places.mjs';
 import { compare } from '../rows.mjs';
 
-const exec = promisify(execFile);
-const PEERS = [
-  { name: 'sdk1', module: 'sdk1' },
-  { name: 'bulkhead', module: 'bulkhead' },
-];
+export const about = 'time to ready and memory of the host for 1, 10 and 50 servers';
 
-export async function run({ runs }) {
-  const cases = [
-    { identity: { case: 'all healthy', servers: 1 }, healthy: 1, deaf: 0 },
-    { identity: { case: 'all healthy', servers: 10 }, healthy: 10, deaf: 0 },
-    { identity: { case: '9 hang at start', servers: 10 }, healthy: 1, deaf: 9 },
-  ];
+export async function run({ peers, runs, counts = [1, 10, 50] }) {
+  const clients = peers.filter(({ bound }) => bound !== true);
+  const starters = clients.map((peer) => ({ label: labelOf(peer), peer }));
   const rows = [];
-  for (const { identity, healthy, deaf } of cases) {
-    const measure = async ({ module }) => {
-      const { stdout } = await exec(process.execPath, [START_HOST, module, String(healthy), String(deaf)]);
-      return JSON.parse(stdout);
-    };
-    rows.push(...(await compare(identity, PEERS, runs, 'firstAnswerMs', measure)));
+  for (const servers of counts) {
+    const measure = ({ peer }) => startOnce(peer, servers);
+    rows.push(...(await compare({ servers }, starters, runs, 'readyMs', measure)));
   }
   return rows;
+}
+
+async function startOnce(peer, count) {
+  const host = new PeerHost(peer, 'start');
+  const servers = Object.fromEntries(Array.from({ length: count }, (_, i) => [`echo${i}`, { args: [ECHO] }]));
+  try {
+    return await host.do('connect', { servers, first: 'echo0' });
+  } finally {
+    await host.end();
+  }
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env node
 /**
  * A stdio MCP server that misbehaves on request, without dependencies: `answer {bytes}` gives a text of that size, `hang`
- * never answers, `flood {ms}` sends log messages until then, `spin {ms}` keeps its loop busy. With `--deaf` it answers
- * nothing at all, not even `initialize`.
+ * never answers, `flood {ms}` sends log messages until then, `spin {ms}` keeps its loop busy, `pid` gives its process id.
+ * With `--deaf` it answers nothing at all, not even `initialize`.
  */
 const deaf = process.argv.includes('--deaf');
-const TOOLS = ['echo', 'answer', 'hang', 'flood', 'spin'];
+const TOOLS = ['echo', 'answer', 'hang', 'pid', 'flood', 'spin'];
 const FLOOD_EVERY_MS = 20;
 const FLOOD_MESSAGES = 200;
 const LINE = 'path/to/file.ts:42: const value = "quoted text"; // and a comment\n';
@@ -37,6 +37,8 @@ function call(id, { name, arguments: args = {} }) {
       return text(id, LINE.repeat(Math.ceil(args.bytes / LINE.length)).slice(0, args.bytes));
     case 'hang':
       return;
+    case 'pid':
+      return text(id, String(process.pid));
     case 'flood':
       return flood(id, args.ms);
     case 'spin': {
