@@ -202,6 +202,21 @@ describe('from a tool to the model', () => {
     expect(readFileSync(file, 'utf8')).toBe(whole);
   });
 
+  test('text without the data that its tool promised is delivered, not thrown away', async () => {
+    const outputSchema = { type: 'object', properties: { answer: { type: 'number' } }, required: ['answer'] };
+    const runtime = await start({
+      s: scripted({ tools: [{ name: 't', inputSchema: { type: 'object' }, outputSchema }] }),
+    });
+    await runtime.ready();
+    const result = await runtime.callTool('mcp__s__t', { only: 'text' });
+    const { parts, isError } = await shaperFor({ runtime }).finish(
+      { isError: result.isError, result },
+      { callId: 'c', name: 'mcp__s__t' },
+    );
+    expect([parts, isError]).toEqual([[text('{"only":"text"}')], false]);
+    expect(result.warnings.length).toBeGreaterThan(0);
+  });
+
   test('a large answer with a picture in it does not lose the picture', async () => {
     const runtime = await start({});
     const data = pngOf(200_000);

@@ -28,9 +28,11 @@ const folder = new URL('../fixtures/tools/', import.meta.url);
 const read = (file: string): unknown => JSON.parse(readFileSync(new URL(file, folder), 'utf8'));
 
 export const queries = read('queries.json') as Query[];
+/** Written after the search was finished; nothing was tuned with them. */
+export const unseenQueries = read('queries-unseen.json') as Query[];
 
 export const corpusServers = readdirSync(folder)
-  .filter((file) => file.endsWith('.json') && file !== 'queries.json')
+  .filter((file) => file.endsWith('.json') && !file.startsWith('queries'))
   .map((file) => read(file) as CorpusServer);
 
 /** As a toolset would give them for one runtime with all of these servers. */

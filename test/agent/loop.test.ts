@@ -28,6 +28,21 @@ const example = (name: string) => ({
   args: [fileURLToPath(new URL(`../../examples/${name}/server.mjs`, import.meta.url))],
 });
 
+/** A server that says back the very text of the arguments that it gets. */
+const rawEcho = `
+  require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+    const { id, method, params } = JSON.parse(line);
+    if (id === undefined) return;
+    const serverInfo = { name: 'raw', version: '1' };
+    const results = {
+      initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo },
+      'tools/list': { tools: [{ name: 'echo', inputSchema: { type: 'object' } }] },
+      'tools/call': { content: [{ type: 'text', text: /"arguments":([{].*?[}])/.exec(line)?.[1] }] },
+    };
+    process.stdout.write(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] ?? {} }) + '\\n');
+  });
+`;
+
 /** A local tool that says back what it got; others do what the test gives. */
 const local = (name: string, execute?: Tool['execute'], more: Partial<Tool> = {}): Tool => ({
   name,
@@ -622,19 +637,26 @@ describe('tools of servers', () => {
   });
 
   it('get integers above 2^53 with every digit that the model wrote', async () => {
-    const runtime = await runtimeOf({ ids: scripted({}) });
+    const runtime = await runtimeOf({ ids: { command: process.execPath, args: ['-e', rawEcho] } });
     await runtime.ready();
-    const { answers } = await run(
-      [{ calls: [{ name: 'mcp__ids__echo', args: '{"id": 1915883588174806058}' }] }, done],
-      createToolset({ runtime }),
-    );
-    // The fixture reads JSON as JavaScript does; what it got is what a server of another language would read.
-    expect(answers[0]?.text).toBe('{"id":1915883588174806000}');
-    const hooked = await run(
-      [{ calls: [{ name: 'mcp__ids__echo', args: '{"id": 1.0}' }] }, done],
-      createToolset({ runtime }),
-    );
-    expect(hooked.answers[0]?.text).toBe('{"id":1}');
+    // As published: arguments that are text are known to the runtime by their class.
+    const built = (file: string) =>
+      new URL(`../../packages/runtime/dist/agent/${file}.js`, import.meta.url).href;
+    const { runAgent: runBuilt } = (await import(built('loop'))) as { runAgent: typeof runAgent };
+    const toolsets = (await import(built('toolset'))) as { createToolset: typeof createToolset };
+    const { messages } = await runBuilt({
+      model: scriptedModel([
+        { calls: [{ name: 'mcp__ids__echo', args: '{"id": 1915883588174806058, "n": 1.0}' }] },
+        { calls: [{ name: 'mcp__ids__echo', args: '{"id": 7, "n": 1.0}' }] },
+        done,
+      ]),
+      toolset: toolsets.createToolset({ runtime }),
+      prompt: 'Look it up.',
+    });
+    expect(answersOf(messages).map((answer) => answer.text)).toEqual([
+      '{"id": 1915883588174806058, "n": 1.0}',
+      '{"id":7,"n":1}',
+    ]);
   });
 
   it('have one budget, and name the file with what was left out', async () => {

@@ -31,6 +31,7 @@ function changing(lists: Json[][], more: Script = {}) {
     reply: { result: { tools: [emit, ...tools] } },
   }));
   return scripted({
+    ...more,
     tools: [emit, ...(lists[0] ?? [])],
     rules: [{ method: 'tools/list', times: 1 }, ...rules],
   });

@@ -15,7 +15,7 @@ const MAX_INLINED_PARTS = 2_000;
 /** Deeper parts become open values; no provider takes half as many levels. */
 const MAX_LEVELS = 64;
 
-const ONE = new Set(['not', 'if', 'then', 'else', 'contains', 'propertyNames']);
+const ONE = new Set(['if', 'then', 'else', 'contains', 'propertyNames']);
 /** A schema, or a boolean that stays one. */
 const ONE_OR_BOOLEAN = new Set(['additionalProperties', 'unevaluatedProperties', 'unevaluatedItems']);
 const LIST = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems']);
@@ -78,7 +78,8 @@ class Reader {
     const node: SchemaNode = {};
     for (const [key, value] of Object.entries(schema)) {
       const at = `${path}/${key}`;
-      if (ONE.has(key)) node[key] = this.read(value, at);
+      if (key === 'not') this.#not(node, value, at);
+      else if (ONE.has(key)) node[key] = this.read(value, at);
       else if (ONE_OR_BOOLEAN.has(key)) node[key] = typeof value === 'boolean' ? value : this.read(value, at);
       else if (LIST.has(key)) node[key] = this.#list(value, at);
       else if (NAMED.has(key)) node[key] = this.#named(value, at);
@@ -91,6 +92,14 @@ class Reader {
     }
     this.#older(node, schema);
     return node;
+  }
+
+  /** A part that had to be opened would forbid everything here. */
+  #not(node: SchemaNode, value: unknown, at: string): void {
+    const part = this.read(value, at);
+    const isOpen = Object.keys(part).every((key) => ANNOTATIONS.has(key));
+    const meansAll = value === true || (isRecord(value) && Object.keys(value).length === 0);
+    if (!isOpen || meansAll) node.not = part;
   }
 
   #list(value: unknown, at: string): SchemaNode[] {

@@ -3,7 +3,7 @@
  * something away leaves a word about it in the description, where a model reads it.
  */
 import { isRecord } from '../../content.js';
-import { distinct } from './schema-keywords.js';
+import { isPlain, isPlainList, withoutInside } from './schema-levels.js';
 import {
   asOneObject,
   isImpossible,
@@ -15,9 +15,10 @@ import {
   withoutAllOf,
 } from './schema-merge.js';
 import { type ReadSchema, readSchema, withNote } from './schema-reader.js';
-import { jsonSchemaKeywords, type SchemaNode, type SchemaRules, Unexpressible } from './schema-rules.js';
+import { ordered, type SchemaNode, type SchemaRules, Unexpressible } from './schema-rules.js';
 import { sketch } from './schema-sketch.js';
 import { openValue, plainEnum, spelledTypes, withType } from './schema-values.js';
+import { withWords } from './schema-words.js';
 
 export interface RewrittenSchema {
   schema: SchemaNode;
@@ -28,27 +29,8 @@ export interface RewrittenSchema {
 const ROOT_FORBIDDEN = ['enum', 'const', 'not', 'default', 'examples', 'discriminator', 'title'];
 /** Levels that are tried when a schema is too large as a whole. */
 const SMALLER = [6, 4, 3, 2, 1];
-const CHILDREN = [
-  'properties',
-  'patternProperties',
-  'additionalProperties',
-  'propertyNames',
-  'dependentSchemas',
-];
-const ITEMS = ['items', 'prefixItems', 'contains', 'unevaluatedItems'];
 /** Keywords whose schema is about the value itself and not about one inside it. */
 const HERE = new Set(['not', 'if', 'then', 'else']);
-/** Keywords that only matter with those that are cut away at the last level. */
-const SHAPING = [
-  'required',
-  'dependentRequired',
-  'unevaluatedProperties',
-  'minProperties',
-  'maxProperties',
-  'minContains',
-  'maxContains',
-];
-
 /** @throws {Unexpressible} With the reason why no form of it would be taken. */
 export function rewriteSchema(
   schema: Readonly<Record<string, unknown>>,
@@ -119,9 +101,10 @@ class Rewriter {
     node = this.#enum(node);
     if (rules.needsType) node = withType(node);
     if (!rules.typeLists) node = spelledTypes(node);
-    node = this.#hints(node);
+    node = withWords(node, rules);
     if (level >= rules.maxDepth && !isPlain(node) && !(level === rules.maxDepth && isPlainList(node))) {
-      node = this.#cut(node, path);
+      node = withoutInside(node);
+      this.notes.add(`below ${path || 'the root'} only words say what is inside`);
     }
     node = this.#children(node, level, path);
     const kept = Object.entries(node).filter(([key]) => rules.keywords.has(key));
@@ -167,70 +150,6 @@ class Rewriter {
     this.notes.add(`a list of ${values.length} values became a sentence`);
     const shown = values.slice(0, 10).map((value) => JSON.stringify(value));
     return withNote(rest, `One of ${values.length} values, such as ${shown.join(', ')}.`);
-  }
-
-  /** Keywords that are about to go, as words. */
-  #hints(node: SchemaNode): SchemaNode {
-    const { keywords, formats } = this.#rules;
-    let result = node;
-    if (typeof node.format === 'string' && !(keywords.has('format') && formats.has(node.format))) {
-      const { format, ...rest } = result;
-      result = /^[\w-]{1,32}$/.test(String(format)) ? withNote(rest, `Format: ${format}.`) : rest;
-    }
-    if (typeof node.pattern === 'string' && !keywords.has('pattern') && node.pattern.length <= 120) {
-      result = withNote(result, `Pattern: ${node.pattern}`);
-    }
-    if (Array.isArray(node.prefixItems) && !this.#rules.tuples) result = this.#list(result);
-    if (isRecord(node.patternProperties) && !keywords.has('patternProperties'))
-      result = this.#anyName(result);
-    for (const [exclusive, bound, step] of [
-      ['exclusiveMinimum', 'minimum', 1],
-      ['exclusiveMaximum', 'maximum', -1],
-    ] as const) {
-      const value = result[exclusive];
-      if (typeof value !== 'number' || keywords.has(exclusive) || result[bound] !== undefined) continue;
-      const whole = typesOf(result)?.includes('integer') === true && Number.isInteger(value);
-      result = { ...result, [bound]: whole ? value + step : value };
-    }
-    return result;
-  }
-
-  /** A tuple as a list of whatever its places take. */
-  #list(node: SchemaNode): SchemaNode {
-    const { prefixItems, items, ...rest } = node;
-    const places = partsOf(prefixItems);
-    const closed = isRecord(items) && isImpossible(items);
-    const shapes = distinct(closed || items === undefined ? places : [...places, items]) as SchemaNode[];
-    const told = sketch({ type: 'array', prefixItems });
-    const list: SchemaNode = {
-      ...rest,
-      items: shapes.length === 1 && shapes[0] !== undefined ? shapes[0] : { anyOf: shapes },
-      ...(closed && rest.maxItems === undefined && { maxItems: places.length }),
-    };
-    return told === undefined ? list : withNote(list, `In order: ${told}.`);
-  }
-
-  /** Names by pattern as any other name, and the patterns as words. */
-  #anyName(node: SchemaNode): SchemaNode {
-    const { patternProperties, ...rest } = node;
-    const entries = Object.entries(patternProperties as Record<string, SchemaNode>);
-    const schemas = distinct(entries.map(([, schema]) => schema)) as SchemaNode[];
-    const [only] = schemas;
-    if (only === undefined) return rest;
-    const patterns = entries.map(([pattern]) => pattern).join(', ');
-    const open = { ...rest, additionalProperties: schemas.length === 1 ? only : true };
-    return patterns.length > 200 ? open : withNote(open, `Other names match ${patterns}.`);
-  }
-
-  /** The last level: what is inside becomes words. */
-  #cut(node: SchemaNode, path: string): SchemaNode {
-    const lost = [...CHILDREN, ...ITEMS].some((key) => isRecord(node[key]) || Array.isArray(node[key]));
-    if (!lost) return node;
-    const words = sketch(node);
-    const flat = Object.entries(node).filter(([key]) => ![...CHILDREN, ...ITEMS, ...SHAPING].includes(key));
-    this.notes.add(`below ${path || 'the root'} only words say what is inside`);
-    const result = Object.fromEntries(flat);
-    return words === undefined ? result : withNote(result, `Shape: ${words}.`);
   }
 
   #children(node: SchemaNode, level: number, path: string): SchemaNode {
@@ -327,33 +246,4 @@ class Rewriter {
   #refuses(name: string): boolean {
     return this.#rules.propertyName !== undefined && !this.#rules.propertyName.test(name);
   }
-}
-
-/** Whether nothing is described inside of a value. */
-function isPlain(node: SchemaNode): boolean {
-  const inside = [...CHILDREN, ...ITEMS].some(
-    (key) => Array.isArray(node[key]) || (isRecord(node[key]) && Object.keys(node[key]).length > 0),
-  );
-  return !inside;
-}
-
-/** Whether it is a list of values in which nothing is described: such a list counts as one level. */
-function isPlainList(node: SchemaNode): boolean {
-  const { items } = node;
-  const others = [...CHILDREN, ...ITEMS].some((key) => key !== 'items' && isRecord(node[key]));
-  return isRecord(items) && !others && !Array.isArray(node.prefixItems) && isPlainValue(items);
-}
-
-function isPlainValue(node: SchemaNode): boolean {
-  const union = [...partsOf(node.anyOf), ...partsOf(node.oneOf), ...partsOf(node.allOf)];
-  if (!isPlain(node) || !union.every(isPlainValue)) return false;
-  return typesOf(node)?.includes('array') !== true;
-}
-
-const ORDER = new Map(jsonSchemaKeywords.map((key, index) => [key, index]));
-
-/** Keywords in one order, whatever order a server had them in, so that equal schemas have equal bytes. */
-function ordered(node: SchemaNode): SchemaNode {
-  const place = (key: string) => ORDER.get(key) ?? ORDER.size;
-  return Object.fromEntries(Object.entries(node).sort(([a], [b]) => place(a) - place(b)));
 }

@@ -107,6 +107,14 @@ export const jsonSchemaKeywords: readonly string[] = [
   'else',
 ];
 
+const ORDER = new Map(jsonSchemaKeywords.map((key, index) => [key, index]));
+
+/** Keywords in one order, whatever order a server had them in, so that equal schemas have equal bytes. */
+export function ordered(node: SchemaNode): SchemaNode {
+  const place = (key: string) => ORDER.get(key) ?? ORDER.size;
+  return Object.fromEntries(Object.entries(node).sort(([a], [b]) => place(a) - place(b)));
+}
+
 /** `format` values that JSON Schema 2020-12 defines; all others are inventions such as `uint`. */
 export const jsonSchemaFormats: readonly string[] = [
   'date-time',
