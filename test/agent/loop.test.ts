@@ -13,6 +13,7 @@ import { type ScriptedTurn, scriptedModel } from '../../packages/runtime/src/age
 import { subAgentTool } from '../../packages/runtime/src/agent/sub-agent.js';
 import type { Gate, GateRequest, Tool } from '../../packages/runtime/src/agent/tool.js';
 import { createToolset } from '../../packages/runtime/src/agent/toolset.js';
+import { readPage } from '../docs/markdown.js';
 import { useCensus } from '../support/census.js';
 import { recorded } from '../support/record.js';
 import { useRuntime } from '../support/runtime.js';
@@ -312,6 +313,12 @@ describe('calls of one step', () => {
 });
 
 describe('a call that cannot be made', () => {
+  it('of a name that providers refuse is kept under one that they take', async () => {
+    const { result, answers } = await run([{ calls: [{ name: 'files.read it', callId: 'a b' }] }, done], []);
+    expect(result.messages[1]).toMatchObject({ content: [{ callId: 'a_b', name: 'files_read_it' }] });
+    expect(answers).toMatchObject([{ callId: 'a_b', isError: true }]);
+  });
+
   const reasonOf = async (call: ScriptedTurn['calls'], tools: Tool[], more: Partial<RunOptions> = {}) => {
     const { answers, result, ofType } = await run([{ calls: call ?? [] }, done], tools, more);
     expect(result.stopReason).toBe('end');
@@ -810,5 +817,17 @@ describe('a local tool', () => {
       [add],
     );
     expect(answers).toMatchObject([{ isError: true }, { isError: false, text: '2' }]);
+  });
+});
+
+describe('the page about the loop', () => {
+  const page = readPage('docs/agent/loop.md');
+  const source = readPage('packages/runtime/src/agent/loop-events.ts');
+  const names = [...source.matchAll(/type: '([\w-]+)'|^ {2}\| '([\w_]+)'/gm)].map(
+    ([, type, reason]) => type ?? reason,
+  );
+
+  it.each([...new Set(names)])('speaks of %s', (name) => {
+    expect(page).toMatch(new RegExp(`^\\| .*\`${name}\``, 'm'));
   });
 });

@@ -153,6 +153,28 @@ describe.each(models)('%s', (_, make) => {
     await server.requests[0]?.closed;
   });
 
+  it('shows a picture of the user, and half a character as a whole one', async () => {
+    const { server } = await run(make, [ends], {
+      prompt: [
+        { type: 'text', text: 'What is this?\ud83d' },
+        { type: 'image', mediaType: 'image/png', data: 'iVBORw0KGgo=' },
+      ],
+    });
+    const sent = JSON.stringify(server.requests[0]?.body);
+    expect(sent).toContain('iVBORw0KGgo=');
+    expect(sent).toContain('What is this?\ufffd');
+    expect(sent).not.toContain('error');
+  });
+
+  it('says once which tools the model cannot be offered', async () => {
+    const unfit = { ...local, name: 'bad name' };
+    const { events, server } = await run(make, [asks, ends], { toolset: [local, foreign, unfit] });
+    expect(events.filter(({ type }) => type === 'omitted')).toEqual([
+      { type: 'omitted', tools: [{ tool: 'bad name', reason: expect.stringContaining('name') }] },
+    ]);
+    expect(server.requests[0]?.body.tools).toHaveLength(2);
+  });
+
   it('sends arguments that were no JSON back as none, with the reason as their answer', async () => {
     const broken = { calls: [{ id: 'call_a', name: 'clock', args: '{"city": ' }] };
     const { result, server } = await run(make, [broken, ends]);

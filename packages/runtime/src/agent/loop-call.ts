@@ -4,6 +4,7 @@
  * MCP tool is its runtime's.
  */
 import { BulkheadError, MAX_TIMER_MS, type Outcome } from '@bulkhead/workers';
+import { AbortGroup, type AbortMember } from '../abort-group.js';
 import { trustedRawArguments } from '../call.js';
 import { closest } from '../config/keys.js';
 import { head } from './fence.js';
@@ -169,7 +170,15 @@ async function decide(gate: Gate, request: GateRequest) {
 /** The gate sees a copy: what it is asked about is what is sent. */
 function gateRequest(callId: string, tool: Tool, args: Args, signal: AbortSignal): GateRequest {
   const { identity, capabilities } = tool;
-  return { callId, route: 'agent', identity, capabilities, args: structuredClone(args), signal };
+  return {
+    ...tool.facts?.(),
+    callId,
+    route: 'agent',
+    identity,
+    capabilities,
+    args: structuredClone(args),
+    signal,
+  };
 }
 
 /** Integers that a number cannot hold go to the server as the model wrote them, not as they were read here. */
@@ -177,12 +186,14 @@ function exact({ argsText }: ModelCall, args: Args): Args {
   return /\d{16}/.test(argsText) ? (trustedRawArguments(argsText) as unknown as Args) : args;
 }
 
-/** One call's own signal: parallel calls of one run would otherwise all listen to the run's. */
-class CallAbort {
+/** One call's own signal: aborted with the run's, which all parallel calls of the run hear by one listener. */
+class CallAbort implements AbortMember {
+  abortBefore: AbortMember | undefined;
+  abortBehind: AbortMember | undefined;
   readonly #own = new AbortController();
   readonly #outer: AbortSignal;
   readonly #name: string;
-  readonly #stop = () => this.#own.abort(cancelled(this.#name, this.#outer));
+  readonly #group: AbortGroup | undefined;
   readonly #aborted: Promise<never>;
   #timer: NodeJS.Timeout | undefined;
 
@@ -194,8 +205,16 @@ class CallAbort {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
     });
     this.#aborted.catch(() => {});
-    if (outer.aborted) this.#stop();
-    else outer.addEventListener('abort', this.#stop, { once: true });
+    if (outer.aborted) {
+      this.aborted();
+      return;
+    }
+    this.#group = AbortGroup.of(outer);
+    this.#group.add(this);
+  }
+
+  aborted(): void {
+    this.#own.abort(cancelled(this.#name, this.#outer));
   }
 
   get signal(): AbortSignal {
@@ -220,7 +239,7 @@ class CallAbort {
 
   dispose(): void {
     clearTimeout(this.#timer);
-    this.#outer.removeEventListener('abort', this.#stop);
+    this.#group?.remove(this);
   }
 }
 

@@ -37,7 +37,10 @@ export function mended(messages: readonly Message[]): Message[] {
   return whole;
 }
 
-/** Ids that are taken in one conversation. Some gateways give none, or the same ones in every answer. */
+/**
+ * What models and gateways call their calls, made fit to be sent back: some give no ids, or the same ones in every answer,
+ * and a name with a sign that a provider refuses would make every later request fail.
+ */
 export class CallIds {
   readonly #taken = new Set<string>();
 
@@ -48,18 +51,25 @@ export class CallIds {
     }
   }
 
-  /** The message with ids that no other call of the conversation has. */
-  unique(content: readonly AssistantPart[]): AssistantPart[] {
+  /** The message with ids that no other call of the conversation has, and with names that tools can have. */
+  kept(content: readonly AssistantPart[]): AssistantPart[] {
     return content.map((part) =>
-      part.type === 'tool-call' ? { ...part, callId: this.#take(part.callId) } : part,
+      part.type === 'tool-call'
+        ? { ...part, callId: this.#take(plain(part.callId)), name: plain(part.name) || 'unnamed' }
+        : part,
     );
   }
 
   #take(wanted: string): string {
-    const base = wanted === '' ? 'call' : wanted;
+    const base = wanted || 'call';
     let id = base;
-    for (let count = 2; this.#taken.has(id) || id === ''; count++) id = `${base}-${count}`;
+    for (let count = 2; this.#taken.has(id); count++) id = `${base}-${count}`;
     this.#taken.add(id);
     return id;
   }
+}
+
+/** As providers want names and ids; those that are so already stay as they are. */
+function plain(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9_-]/g, '_').slice(0, 64);
 }

@@ -14,6 +14,7 @@ import { serverNotes, sessionContext } from './loop-prompt.js';
 import { AgentRun } from './loop-run.js';
 import { outerScope, type RunScope } from './loop-scope.js';
 import {
+  type AssistantPart,
   addUsage,
   argumentsOf,
   type Message,
@@ -230,9 +231,9 @@ class Loop {
     return [foreign, context?.()].filter(isText);
   }
 
-  /** Keeps what the model said; gives it with ids of its own. */
-  #said(content: Parameters<CallIds['unique']>[0]) {
-    const own = this.#ids.unique(content);
+  /** Keeps what the model said; gives it as it is kept. */
+  #said(content: readonly AssistantPart[]): readonly AssistantPart[] {
+    const own = this.#ids.kept(content);
     this.#text = textOf(own);
     // Providers refuse a message that holds nothing.
     if (own.length > 0) this.#push({ role: 'assistant', content: own });

@@ -7,7 +7,8 @@ import { inferCapabilities } from './capabilities.js';
 import type { JsonSchema, Tool } from './tool.js';
 
 /** What a toolset needs of a runtime; an attached one will do. */
-export type ToolsetRuntime = Pick<RuntimeApi, 'catalog' | 'server' | 'servers'>;
+export type ToolsetRuntime = Pick<RuntimeApi, 'catalog' | 'server' | 'servers'> &
+  Partial<Pick<RuntimeApi, 'gated'>>;
 
 export interface McpToolOptions {
   /**
@@ -65,6 +66,7 @@ export class McpTools {
       inputSchema: usable(inputSchema),
       identity: { kind: 'mcp', server, tool: name },
       capabilities: inferCapabilities({ name, description, annotations }, { trusted: trusted.has(server) }),
+      facts: () => ({ definition, origin: runtime.server(server).trust }),
       async execute(args, { callId, signal, onProgress }) {
         const result = await runtime.server(server).callTool(name, args, {
           callId,

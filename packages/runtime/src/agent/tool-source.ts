@@ -10,6 +10,8 @@ export interface ToolSource {
   /** Equal as long as `read()` gives the same. */
   version(): string;
   read(): readonly Tool[];
+  /** Calls of the MCP tools pass a gate of their runtime. */
+  readonly gated: boolean;
 }
 
 /** Local tools first, as they do not change under a provider's cache; then those of servers. */
@@ -18,11 +20,14 @@ export function sourceOf(
   runtime: ToolsetRuntime | undefined,
   localTools: readonly Tool[],
 ): ToolSource {
-  if (runtime === undefined) return { version: () => '', read: () => localTools };
+  if (runtime === undefined) return { version: () => '', read: () => localTools, gated: false };
   const mcpTools = new McpTools(runtime, options);
   return {
     version: () => `${runtime.catalog().hash} ${mcpTools.trusted().join(' ')}`,
     read: () => [...localTools, ...mcpTools.read(runtime.catalog().tools)],
+    get gated() {
+      return runtime.gated === true;
+    },
   };
 }
 

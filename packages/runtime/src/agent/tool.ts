@@ -24,6 +24,8 @@ export interface Tool {
   readonly inputSchema: JsonSchema;
   readonly identity: ToolIdentity;
   readonly capabilities: ReadonlySet<Capability>;
+  /** Set for tools of MCP servers: what a gate is told beside the call. */
+  readonly facts?: () => Pick<GateRequest, 'definition' | 'origin'>;
   /** Runs the tool. An error of the tool itself is an output with `isError`; whatever else went wrong rejects. */
   execute(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolOutput>;
 }

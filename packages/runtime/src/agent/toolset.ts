@@ -96,6 +96,11 @@ export class Toolset {
     return this.#split?.deferred ?? [];
   }
 
+  /** Calls of its MCP tools pass a gate of their runtime (`createRuntime({gate})`); nobody else needs to ask. */
+  get gated(): boolean {
+    return this.#source.gated;
+  }
+
   /** Counts up with every change of what is chosen. */
   get revision(): number {
     return this.#revision;
@@ -158,6 +163,7 @@ export class Toolset {
       {
         version: () => String(this.#revision),
         read: () => this.#selected.filter((tool) => passes(filter, tool)),
+        gated: this.gated,
       },
       search,
     );

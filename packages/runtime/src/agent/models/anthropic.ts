@@ -4,7 +4,6 @@
  * of a run finds all that this one sent.
  */
 import type Sdk from '@anthropic-ai/sdk';
-import { BulkheadError } from '@bulkhead/workers';
 import { anthropicPrompt, type CacheControl } from '../anthropic-prompt.js';
 import { anthropic, anthropicToolResult } from '../providers/anthropic.js';
 import type { ResultPart, Tool } from '../tool.js';
@@ -18,6 +17,7 @@ import {
   type ModelRequest,
   type ModelStop,
   optionalPackage,
+  userParts,
 } from './model.js';
 
 export interface AnthropicModelOptions {
@@ -81,8 +81,9 @@ function requestBody(
   setBreakpoints(messages, Math.min(2, breakpointsLeft), control);
   const body = {
     model,
-    max_tokens: request.maxTokens ?? maxTokens,
+    max_tokens: maxTokens,
     ...params,
+    ...(request.maxTokens !== undefined && { max_tokens: request.maxTokens }),
     ...(system.length > 0 && { system }),
     // The profile's schemas are plain JSON Schema, of which the SDK's type knows the outermost members only.
     ...(tools.length > 0 && { tools: tools as Sdk.Messages.ToolUnion[] }),
@@ -106,13 +107,11 @@ function messageOf(message: Message): Sdk.Messages.MessageParam[] {
 }
 
 function userBlocks(content: string | readonly ResultPart[]): Sdk.Messages.ContentBlockParam[] {
-  const parts: readonly ResultPart[] =
-    typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  const parts = userParts(content);
   // The blocks of a tool's answer are those of a user's message.
-  const { content: blocks } = anthropicToolResult({ callId: '', name: '', isError: true, parts });
   return parts.length === 0
     ? []
-    : blocks.filter((block) => block.type !== 'text' || block.text.trim() !== '');
+    : anthropicToolResult({ callId: '', name: '', isError: false, parts }).content;
 }
 
 function assistantBlock(part: AssistantPart): Sdk.Messages.ContentBlockParam[] {
@@ -241,14 +240,7 @@ function stopOf(reason: Sdk.Messages.StopReason | null): ModelStop {
       return 'refusal';
     case 'pause_turn':
       return 'pause';
-    case 'end_turn':
-    case 'stop_sequence':
-    case null:
-      return 'end';
     default:
-      throw new BulkheadError(
-        'PROTOCOL_ERROR',
-        `Anthropic gave a reason to stop that is not known: ${String(reason)}`,
-      );
+      return 'end';
   }
 }

@@ -105,6 +105,16 @@ export function argumentsOf({ argsText }: Pick<ModelCall, 'argsText'>): Record<s
   }
 }
 
+/** What a user says as parts that providers take: blank text is refused, and half a character spoils the whole request. */
+export function userParts(content: string | readonly ResultPart[]): ResultPart[] {
+  const parts: readonly ResultPart[] =
+    typeof content === 'string' ? [{ type: 'text', text: content }] : content;
+  return parts.flatMap((part): ResultPart[] => {
+    if (part.type !== 'text') return [part];
+    return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text.toWellFormed() }];
+  });
+}
+
 /** The text of a stream that ended in the middle. */
 export function cutOff(provider: string): BulkheadError {
   return new BulkheadError(

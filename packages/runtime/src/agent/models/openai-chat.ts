@@ -17,6 +17,7 @@ import {
   type ModelRequest,
   type ModelStop,
   NO_USAGE,
+  userParts,
 } from './model.js';
 import { type OpenAiModelOptions, openAiClient } from './openai-client.js';
 
@@ -87,8 +88,7 @@ function messageOf(message: Message): Param[] {
 }
 
 function userContent(content: string | readonly ResultPart[]) {
-  if (typeof content === 'string') return content.toWellFormed();
-  const { text, media } = textAndMedia(content, openAiMedia, (_, number) => `[image ${number}]`);
+  const { text, media } = textAndMedia(userParts(content), openAiMedia, (_, number) => `[image ${number}]`);
   if (media.length === 0) return text;
   return [
     { type: 'text' as const, text },

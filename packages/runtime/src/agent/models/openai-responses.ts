@@ -17,6 +17,7 @@ import {
   type ModelEvent,
   type ModelStop,
   NO_USAGE,
+  userParts,
 } from './model.js';
 import { replayedArguments } from './openai-chat.js';
 import { type OpenAiModelOptions, openAiClient } from './openai-client.js';
@@ -81,8 +82,8 @@ function assistantItem(part: AssistantPart): Item[] {
 }
 
 function userContent(content: string | readonly ResultPart[]) {
-  if (typeof content === 'string') return content.toWellFormed();
-  const { text, media } = textAndMedia(content, openAiMedia, (_, number) => `[image ${number}]`);
+  const { text, media } = textAndMedia(userParts(content), openAiMedia, (_, number) => `[image ${number}]`);
+  if (media.length === 0) return text;
   return [
     { type: 'input_text' as const, text },
     ...media.map(({ mediaType, data }) => ({
