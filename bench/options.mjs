@@ -14,6 +14,7 @@ export const SCENES = [
   'servers',
   'http',
   'agents',
+  'agent',
   'batch',
 ];
 

@@ -21,6 +21,7 @@ export const COLUMNS = [
   ['readyMs', 'all ready ms', 0],
   ['firstAnswerMs', 'first answer ms', 0],
   ['maxLoopDelayMs', 'max loop delay ms', 1],
+  ['p99LoopDelayMs', 'p99 loop delay ms', 1],
   ['rssMb', 'RSS MB', 0],
   ['rssGrowthMb', 'RSS growth MB', 0],
   ['ratioToAlone', 'ratio to alone', 2],

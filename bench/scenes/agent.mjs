@@ -1,10 +1,10 @@
 /**
  * The agent loop while a call hangs: one step makes a call that never ends, or one to a very talkative server, and beside
- * it a sub-agent makes eight calls a step to a healthy server. Every peer is the client below the same loop, so the
- * difference is the client's.
+ * it a tool that is an agent itself makes eight calls a step to a healthy server. Every peer is the client below the
+ * same loop, so the difference is the client's.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { createToolset, runAgent, scriptedModel, subAgentTool } from '@bulkhead/runtime/agent';
+import { createToolset, defineTool, runAgent, scriptedModel } from '@bulkhead/runtime/agent';
 import { withHosts } from '../hosts.mjs';
 import { percentile, quietSample } from '../measure.mjs';
 import { ECHO, MISCHIEF } from '../places.mjs';
@@ -14,6 +14,8 @@ export const about =
   'eight parallel calls a step of the agent loop while another call hangs, or its server floods';
 
 const PARALLEL = 8;
+/** Of one run: a conversation that grew all the time would be measured with it. */
+const STEPS = 20;
 const SERVERS = { healthy: { args: [ECHO] }, hung: { args: [MISCHIEF] }, flood: { args: [MISCHIEF] } };
 const CALLS = [
   ['healthy', 'echo'],
@@ -36,29 +38,37 @@ function toolsOf(peer) {
   }));
 }
 
-/** Gives the time of each step, from the first of its calls to the last answer. */
-async function steps(tools, beside, sampleMs) {
-  const times = [];
-  let startedAt = 0;
-  const endsAt = performance.now() + sampleMs;
+/** An agent that works until the time is over; tells the time of each step, from its beginning to the last answer. */
+function workerOf(tools, sampleMs, tell) {
   const echo = { name: 'mcp__healthy__echo', args: { text: 'hello' } };
-  const worker = subAgentTool({
+  const model = () => scriptedModel(() => ({ calls: Array(PARALLEL).fill(echo) }));
+  return defineTool({
     name: 'worker',
     description: 'Works.',
-    toolset: tools,
-    maxSteps: 1_000_000,
-    model: scriptedModel(() =>
-      performance.now() < endsAt ? { calls: Array(PARALLEL).fill(echo) } : { text: 'The time is over.' },
-    ),
-    onEvent(event) {
-      if (event.type === 'step') startedAt = performance.now();
-      else if (event.type === 'message' && event.message.role === 'tool')
-        times.push(performance.now() - startedAt);
-      else if (event.type === 'tool-result' && event.isError) throw new Error(event.parts[0]?.text);
+    inputSchema: { type: 'object' },
+    capabilities: ['read'],
+    async execute() {
+      const endsAt = performance.now() + sampleMs;
+      while (performance.now() < endsAt) {
+        let startedAt = 0;
+        const run = runAgent({ model: model(), toolset: tools, prompt: 'Work.', maxSteps: STEPS });
+        for await (const event of run) {
+          if (event.type === 'step') startedAt = performance.now();
+          if (event.type === 'message' && event.message.role === 'tool') tell(performance.now() - startedAt);
+          if (event.type === 'tool-result' && event.isError) throw new Error(event.parts[0]?.text);
+        }
+      }
     },
   });
-  const calls = [{ name: 'worker', args: { prompt: 'Work.' } }, ...beside];
+}
+
+/** Times of the steps that were made beside those calls. */
+async function steps(tools, beside, sampleMs) {
+  const times = [];
+  const worker = workerOf(tools, sampleMs, (ms) => times.push(ms));
+  const calls = [{ name: worker.name }, ...beside];
   const abort = new AbortController();
+  let failed;
   await runAgent({
     model: scriptedModel([{ calls }]),
     toolset: [...tools, worker],
@@ -66,9 +76,12 @@ async function steps(tools, beside, sampleMs) {
     maxSteps: 1,
     signal: abort.signal,
     onEvent(event) {
-      if (event.type === 'tool-result' && event.name === 'worker') abort.abort();
+      if (event.type !== 'tool-result' || event.name !== worker.name) return;
+      if (event.isError) failed = event.parts[0]?.text;
+      abort.abort();
     },
   });
+  if (failed !== undefined || times.length === 0) throw new Error(failed ?? 'no step came to its end');
   return times;
 }
 
@@ -83,9 +96,8 @@ export const tasks = {
       delay.disable();
       return times;
     });
-    if (value.length === 0) throw new Error('no step came to its end');
     // What still floods must not run into the next sample: its server answers in order.
-    if (peer.runtime !== undefined || beside.length > 0) await peer.call('flood', 'echo', {});
+    await peer.call('flood', 'echo', {});
     return {
       p50Ms: percentile(value, 0.5),
       p99Ms: percentile(value, 0.99),

@@ -1,4 +1,7 @@
 /** The agent loop with a scripted model, and real servers and tools: what runs beside what, and how calls and runs end. */
+import { spawnSync } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { BulkheadError } from '@bulkhead/runtime';
 import { describe, expect, it } from 'vitest';
@@ -6,14 +9,15 @@ import type { PostToolUseInput } from '../../packages/runtime/src/agent/hooks/ev
 import type { FunctionHook } from '../../packages/runtime/src/agent/hooks/function-hook.js';
 import { createHooks } from '../../packages/runtime/src/agent/hooks/hooks.js';
 import { defineTool } from '../../packages/runtime/src/agent/local-tool.js';
-import { type RunOptions, runAgent } from '../../packages/runtime/src/agent/loop.js';
+import { runAgent } from '../../packages/runtime/src/agent/loop.js';
 import type { AgentEvent } from '../../packages/runtime/src/agent/loop-events.js';
+import type { RunOptions } from '../../packages/runtime/src/agent/loop-options.js';
 import type { Message } from '../../packages/runtime/src/agent/models/model.js';
 import { type ScriptedTurn, scriptedModel } from '../../packages/runtime/src/agent/models/scripted.js';
 import { subAgentTool } from '../../packages/runtime/src/agent/sub-agent.js';
 import type { Gate, GateRequest, Tool } from '../../packages/runtime/src/agent/tool.js';
 import { createToolset } from '../../packages/runtime/src/agent/toolset.js';
-import { readPage } from '../docs/markdown.js';
+import { codeBlocks, readPage, root } from '../docs/markdown.js';
 import { useCensus } from '../support/census.js';
 import { recorded } from '../support/record.js';
 import { useRuntime } from '../support/runtime.js';
@@ -294,6 +298,27 @@ describe('calls of one step', () => {
     await recorded(record, ({ methods }) => methods.includes('notifications/cancelled'));
   });
 
+  it('are as many as the model wants, without a warning about listeners', async () => {
+    const warnings: string[] = [];
+    const warn = ({ message }: Error) => warnings.push(message);
+    process.on('warning', warn);
+    const abort = new AbortController();
+    const { result, answers } = await run(
+      [{ calls: Array(40).fill({ name: 'deaf' }) }],
+      [
+        local('deaf', () => {
+          setImmediate(() => abort.abort());
+          return never();
+        }),
+      ],
+      { signal: abort.signal },
+    );
+    process.off('warning', warn);
+    expect(warnings).toEqual([]);
+    expect(result.stopReason).toBe('aborted');
+    expect(answers.filter(({ isError }) => isError)).toHaveLength(40);
+  });
+
   it('have ids of their own, whatever the gateway calls them', async () => {
     const seen: string[] = [];
     const tool = local('look', async (_, { callId }) => {
@@ -497,11 +522,6 @@ describe('permission', () => {
     const runtime = await runtimeOf({ echo: example('echo'), hang: example('hang') }, { gate });
     await runtime.ready();
     const toolset = createToolset({ runtime });
-    const gated = {
-      gated: true,
-      refreshIfDirty: () => toolset.refreshIfDirty(),
-      lease: () => toolset.lease(),
-    };
     const { answers, ofType } = await run(
       [
         {
@@ -512,7 +532,7 @@ describe('permission', () => {
         },
         done,
       ],
-      gated,
+      toolset,
       { gate },
     );
     expect(asked.map(({ callId, route }) => `${callId} ${route}`).sort()).toEqual(['e agent', 'h agent']);
@@ -680,27 +700,32 @@ describe('tools of servers', () => {
     expect(answers[0]?.text.length).toBeLessThan(8_000);
   });
 
-  it('that the model looks for can be called in the next step of the run', async () => {
-    const runtime = await runtimeOf({ many: scripted({ toolCount: 30 }) });
+  it('that the model looks for can be called in the next step, and their catalogue stays as it was', async () => {
+    const names = ['seven', 'eight'];
+    const tools = names.map((name) => ({ name, description: name, inputSchema: { type: 'object' } }));
+    const runtime = await runtimeOf({ many: scripted({ tools }) });
     await runtime.ready();
     const toolset = createToolset({ runtime, search: { mode: 'always' } });
+    const find = (name: string) => ({ name: 'tool_search', args: { query: `select:mcp__many__${name}` } });
     const { answers, model } = await run(
       [
-        { calls: [{ name: 'tool_search', args: { query: 'select:mcp__many__tool_7' } }] },
-        { calls: [{ name: 'mcp__many__tool_7', args: { x: 1 } }] },
+        { calls: [find('seven')] },
+        { calls: [{ name: 'mcp__many__seven', args: { x: 1 } }] },
+        { calls: [find('eight')] },
         done,
       ],
       toolset,
     );
-    expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+    expect(model.requests.map((request) => request.tools.map(({ name }) => name))).toEqual([
       ['tool_search'],
-      ['tool_search', 'mcp__many__tool_7'],
-      ['tool_search', 'mcp__many__tool_7'],
+      ['tool_search', 'mcp__many__seven'],
+      ['tool_search', 'mcp__many__seven'],
+      ['tool_search', 'mcp__many__seven', 'mcp__many__eight'],
     ]);
     expect(answers[1]).toMatchObject({ isError: false, text: '{"x":1}' });
-    // The catalogue names every tool in every step: a text that changed would cost the cache behind it.
+    // A text that changed with each tool that is found would cost the cache behind it.
     const texts = model.requests.map(({ dynamic }) => dynamic.join('\n'));
-    expect(texts[0]).toContain('mcp__many__tool_9');
+    expect(texts[0]).toContain('mcp__many__eight');
     expect(new Set(texts).size).toBe(1);
   });
 });
@@ -829,5 +854,22 @@ describe('the page about the loop', () => {
 
   it.each([...new Set(names)])('speaks of %s', (name) => {
     expect(page).toMatch(new RegExp(`^\\| .*\`${name}\``, 'm'));
+  });
+
+  it('shows programs that have the types that the runtime says', () => {
+    const [program = '', subAgent = ''] = codeBlocks(page, 'ts');
+    const more = `import { subAgentTool } from '@bulkhead/runtime/agent';
+      const [toolset, model] = [createToolset({ runtime }), anthropicModel({ model: 'x' })];
+      ${subAgent}
+      void [messages, stopReason, researcher];`;
+    symlinkSync(join(root, 'node_modules'), directory('node_modules'));
+    writeFileSync(directory('package.json'), '{"type":"module"}');
+    writeFileSync(directory('page.ts'), `${program}\n${more}`);
+    const compilerOptions = { noEmit: true, composite: false, declaration: false, declarationMap: false };
+    const config = { extends: join(root, 'tsconfig.base.json'), compilerOptions, files: ['page.ts'] };
+    writeFileSync(directory('tsconfig.json'), JSON.stringify(config));
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    const { stdout } = spawnSync(process.execPath, [tsc, '-p', directory()], { encoding: 'utf8' });
+    expect(stdout).toBe('');
   });
 });

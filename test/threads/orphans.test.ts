@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Runtime } from '@bulkhead/runtime';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { startOf } from '../../packages/workers/src/supervisor/run-file.js';
+import { startOf } from '../../packages/workers/src/supervisor/process-start.js';
 import { alive, useCensus } from '../support/census.js';
 import { eventually } from '../support/eventually.js';
 import { descendants } from '../support/processes.js';

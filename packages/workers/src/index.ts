@@ -12,7 +12,8 @@ export type { ShapeAnswer, ShapeSource, ShapeTask } from './pool/tasks.js';
 export * from './protocol.js';
 export { type ResultReading, readResult, resultText } from './result-text.js';
 export type { AuthSettings } from './server/auth/settings.js';
-export { startOf } from './supervisor/run-file.js';
+export { forgetSignIn } from './server/auth/sign-out.js';
+export { startOf } from './supervisor/process-start.js';
 export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.js';
 
 /** One bundled file per thread entry; see `build.mjs`. */

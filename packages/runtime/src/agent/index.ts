@@ -49,9 +49,10 @@ export { hookDefaults } from './hooks/schema.js';
 export { type CatalogOptions, catalogText, type InstructionOptions, instructions } from './instructions.js';
 export type { ToolLease } from './lease.js';
 export { defineTool, type LocalAnswer, type LocalToolInit } from './local-tool.js';
-export { type LoopToolset, loopDefaults, type RunOptions, runAgent, type StepTools } from './loop.js';
+export { runAgent } from './loop.js';
 export type { AgentHooks } from './loop-call.js';
 export type { AgentEvent, CallEvent, RunResult, StopReason } from './loop-events.js';
+export { type LoopToolset, loopDefaults, type RunOptions, type StepTools } from './loop-options.js';
 export type { AgentRun } from './loop-run.js';
 export type { McpToolOptions, ToolsetRuntime } from './mcp-tools.js';
 export {

@@ -3,14 +3,14 @@
  * becomes an output that the model can read, with the true reason. Local and MCP tools take the same way; the gate of an
  * MCP tool is its runtime's.
  */
-import { BulkheadError, MAX_TIMER_MS, type Outcome } from '@bulkhead/workers';
-import { AbortGroup, type AbortMember } from '../abort-group.js';
+import { BulkheadError, type Outcome } from '@bulkhead/workers';
 import { trustedRawArguments } from '../call.js';
 import { closest } from '../config/keys.js';
 import { head } from './fence.js';
 import type { CallEnd } from './hooks/event.js';
 import type { Hooks } from './hooks/hooks.js';
 import { errorOutput } from './local-tool.js';
+import { CallAbort, cancelled } from './loop-abort.js';
 import type { CallEvent } from './loop-events.js';
 import { type RunScope, withinScope } from './loop-scope.js';
 import { argumentsOf, type ModelCall } from './models/model.js';
@@ -184,71 +184,6 @@ function gateRequest(callId: string, tool: Tool, args: Args, signal: AbortSignal
 /** Integers that a number cannot hold go to the server as the model wrote them, not as they were read here. */
 function exact({ argsText }: ModelCall, args: Args): Args {
   return /\d{16}/.test(argsText) ? (trustedRawArguments(argsText) as unknown as Args) : args;
-}
-
-/** One call's own signal: aborted with the run's, which all parallel calls of the run hear by one listener. */
-class CallAbort implements AbortMember {
-  abortBefore: AbortMember | undefined;
-  abortBehind: AbortMember | undefined;
-  readonly #own = new AbortController();
-  readonly #outer: AbortSignal;
-  readonly #name: string;
-  readonly #group: AbortGroup | undefined;
-  readonly #aborted: Promise<never>;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(outer: AbortSignal, name: string) {
-    this.#outer = outer;
-    this.#name = name;
-    const { signal } = this.#own;
-    this.#aborted = new Promise((_, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    });
-    this.#aborted.catch(() => {});
-    if (outer.aborted) {
-      this.aborted();
-      return;
-    }
-    this.#group = AbortGroup.of(outer);
-    this.#group.add(this);
-  }
-
-  aborted(): void {
-    this.#own.abort(cancelled(this.#name, this.#outer));
-  }
-
-  get signal(): AbortSignal {
-    return this.#own.signal;
-  }
-
-  limit(ms: number): void {
-    this.#timer = setTimeout(
-      () => {
-        const message = `${this.#name} gave no answer within ${ms} ms and was given up; it may still be running`;
-        this.#own.abort(new BulkheadError('TIMEOUT', message, { tool: this.#name }));
-      },
-      Math.min(ms, MAX_TIMER_MS),
-    );
-  }
-
-  /** What comes too late is nobody's any more. */
-  race<T>(work: Promise<T>): Promise<T> {
-    work.catch(() => {});
-    return Promise.race([this.#aborted, work]);
-  }
-
-  dispose(): void {
-    clearTimeout(this.#timer);
-    this.#group?.remove(this);
-  }
-}
-
-function cancelled(name: string, { reason }: AbortSignal): BulkheadError {
-  if (reason instanceof BulkheadError) return reason;
-  return new BulkheadError('CANCELLED', `${name} was cancelled before it had answered`, {
-    tool: name,
-    cause: reason,
-  });
 }
 
 function unknownTool(name: string, names: readonly string[]): BulkheadError {

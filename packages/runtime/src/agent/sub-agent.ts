@@ -3,8 +3,9 @@
  * caller's gate and hooks, shares the sessions of its servers, and ends when the call is cancelled.
  */
 import { defineTool, errorOutput } from './local-tool.js';
-import { type RunOptions, runAgent } from './loop.js';
+import { runAgent } from './loop.js';
 import type { AgentEvent } from './loop-events.js';
+import type { RunOptions } from './loop-options.js';
 import type { Capability, Tool } from './tool.js';
 
 export interface SubAgentOptions

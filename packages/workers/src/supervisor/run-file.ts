@@ -2,11 +2,11 @@
  * The run file: which process groups this host runs, so that the next start can end what a killed host left behind.
  * One file per host process; a group is only ended if its leader is the very process that was recorded (same start).
  */
-import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { signalGroup } from './process-group.js';
+import { startOf } from './process-start.js';
 
 const processMark = z.object({ pid: z.number().int().positive(), started: z.string().min(1) });
 const runRecord = z.object({ host: processMark, groups: z.array(processMark) });
@@ -87,21 +87,5 @@ function listOwn(directory: string): string[] {
     return readdirSync(directory).filter((name) => name.endsWith('.json') && own(join(directory, name)));
   } catch {
     return [];
-  }
-}
-
-/** When a process started, as a comparable word; undefined when there is no such process (a zombie counts as none). */
-export function startOf(pid: number): string | undefined {
-  try {
-    if (process.platform === 'linux') {
-      const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-      // proc(5): field 3 is the state, field 22 the start time; the name in field 2 may hold spaces.
-      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-      return fields[0] === 'Z' ? undefined : fields[19];
-    }
-    const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], { encoding: 'utf8' }).trim();
-    return text === '' ? undefined : text;
-  } catch {
-    return undefined;
   }
 }

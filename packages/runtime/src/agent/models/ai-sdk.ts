@@ -4,9 +4,9 @@
  */
 import type { RuntimeApi } from '../../api.js';
 import type { BudgetOptions } from '../budget.js';
-import { loopDefaults } from '../loop.js';
 import { type AgentHooks, type CallRules, runCall } from '../loop-call.js';
 import type { CallEvent } from '../loop-events.js';
+import { loopDefaults } from '../loop-options.js';
 import { type AiSdkToolSet, aiSdk, aiSdkTools } from '../providers/ai-sdk.js';
 import type { ProviderTools } from '../providers/profile.js';
 import type { SchemaNode } from '../providers/schema-rules.js';
