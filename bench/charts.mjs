@@ -79,6 +79,7 @@ export const CHARTS = new Map([
       by: (row) => `${row.agents} agent thread${row.agents === 1 ? '' : 's'}`,
     },
   ],
+  ['agent', { key: 'p99Ms', title: 'Slowest of 100 steps of eight parallel calls, ms', by: caseOf }],
   [
     'batch',
     {

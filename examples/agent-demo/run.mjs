@@ -28,6 +28,7 @@ const { auditHook, createHooks, createToolset, defineTool, openTrust, runAgent, 
   await import('@bulkhead/runtime/agent');
 
 const asked = [];
+const shown = (path) => (relative(root, path).startsWith('..') ? path : relative(root, path));
 const short = (value) => {
   const text = JSON.stringify(value);
   return text.length > 80 ? `${text.slice(0, 79)}…` : text;
@@ -182,5 +183,5 @@ if (differences.length > 0) {
 }
 console.log(
   `\nAsked ${asked.length} times, never about a read. The hanging server cost its own call. ` +
-    `No process is left. Project and audit are in ${relative(root, output)}/.`,
+    `No process is left. Project and audit are in ${shown(output)}/.`,
 );
