@@ -192,7 +192,7 @@ describe('a call', () => {
 
   it('is checked against the outputSchema, with a warning and not at the price of the result', async () => {
     const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] };
-    const tools = ['good', 'bad', 'none'].map((name) => ({
+    const tools = ['good', 'bad', 'none', 'failing'].map((name) => ({
       name,
       inputSchema: { type: 'object' },
       outputSchema: schema,
@@ -204,6 +204,11 @@ describe('a call', () => {
       { method: 'tools/call', tool: 'good', reply: reply({ structuredContent: { n: 1 } }) },
       { method: 'tools/call', tool: 'bad', reply: reply({ structuredContent: { n: 'x' } }) },
       { method: 'tools/call', tool: 'none', reply: reply({}) },
+      {
+        method: 'tools/call',
+        tool: 'failing',
+        reply: reply({ isError: true, structuredContent: { n: 'no number' } }),
+      },
     ];
     const runtime = await start({ s: scripted({ tools, rules }) });
     await runtime.ready();
@@ -213,6 +218,9 @@ describe('a call', () => {
     );
     const none = await runtime.callTool('mcp__s__none');
     expect([none.outcome, none.text(), none.warnings.length]).toEqual(['ok', 't', 1]);
+    // An error says what went wrong; that it has another shape is no news (B087).
+    const failing = await runtime.callTool('mcp__s__failing');
+    expect([failing.outcome, failing.text(), failing.warnings]).toEqual(['tool_error', 't', []]);
   });
 });
 
