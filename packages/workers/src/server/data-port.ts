@@ -1,8 +1,15 @@
-/** One agent thread's data port: replies of a turn leave as one message; `sent` is the agent's watermark. */
+/** One agent thread's data port: replies of a turn leave in few messages; `sent` is the agent's watermark. */
 import type { MessagePort } from 'node:worker_threads';
 import type { WireError } from '../errors.js';
 import type { Span } from '../json-span.js';
 import { type LaneAsk, type LaneExtra, type LaneReply, TOOL_NAMES_MAX } from '../protocol.js';
+
+/**
+ * Plain replies that leave together at most. The agent works on them while this thread still reads the rest of a chunk;
+ * all in one message the calls in flight would travel as one crowd, and only one thread would work at a time. Measured
+ * at 64 in flight: all 125-152 k calls/s, 32 together 178 k, 16 together 191-206 k, 8 together 162 k.
+ */
+const HANDED_ON = 16;
 
 export class DataPort {
   readonly #port: MessagePort;
@@ -31,6 +38,7 @@ export class DataPort {
   /** A result as text, with nothing else to say about it. */
   replyText(id: number, payload: string): void {
     this.#replies.push(id, payload);
+    if (this.#replies.length >= 2 * HANDED_ON) this.flush();
   }
 
   reply(id: number, status: number, payload: string | WireError, extra: LaneExtra | null): void {
