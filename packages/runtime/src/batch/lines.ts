@@ -2,7 +2,7 @@
  * Bytes to lines: splits on byte 0x0A and decodes afterwards, so that a character cut by a chunk border is whole
  * again. Memory is bounded by one line of at most `maxBytes`; the rest of a longer one is counted, not kept.
  */
-import { isUtf8 } from 'node:buffer';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { BulkheadError } from '@bulkhead/workers';
 
 export interface InputLine {
@@ -16,6 +16,7 @@ export interface InputLine {
 }
 
 const NEWLINE = 0x0a;
+const OPEN_BRACE = 0x7b;
 const REPLACEMENT = '\ufffd';
 
 export class LineSplitter {
@@ -69,7 +70,7 @@ export class LineSplitter {
 
   #split(bytes: Buffer): InputLine[] {
     const lines: InputLine[] = [];
-    let from = 0;
+    let from = this.#splitPlain(bytes, lines);
     for (;;) {
       const end = bytes.indexOf(NEWLINE, from);
       if (end === -1) break;
@@ -80,6 +81,24 @@ export class LineSplitter {
     // A copy: the chunk may be a view into a buffer that its owner fills again.
     if (from < bytes.length) this.#keep(Buffer.from(bytes.subarray(from)));
     return lines;
+  }
+
+  /**
+   * Whole lines of a chunk that is ASCII: decoded at once and cut as text. Gives where the rest begins, which is looked at
+   * with care: an unfinished line, or one that is too long.
+   */
+  #splitPlain(bytes: Buffer, lines: InputLine[]): number {
+    if (this.#held > 0 || this.#skipped > 0 || !isAscii(bytes)) return 0;
+    const text = bytes.toString('latin1');
+    let from = 0;
+    for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', from)) {
+      if (end - from > this.#maxBytes) break;
+      this.#line++;
+      const line = text.slice(from, end);
+      if (!isBlank(line)) lines.push({ line: this.#line, text: line, bytes: end - from + 1 });
+      from = end + 1;
+    }
+    return from;
   }
 
   #keep(part: Buffer): void {
@@ -108,8 +127,7 @@ export class LineSplitter {
     this.#parts = [];
     this.#held = 0;
     const text = raw.toString('utf8');
-    // JSON's whitespace only: a line of other invisible characters is a mistake that should be seen.
-    if (/^[ \t\r]*$/.test(text)) return;
+    if (isBlank(text)) return;
     if (text.includes(REPLACEMENT) && !isUtf8(raw)) {
       lines.push({
         line,
@@ -121,4 +139,9 @@ export class LineSplitter {
     }
     lines.push({ line, text, bytes: raw.length + endBytes });
   }
+}
+
+/** JSON's whitespace only: a line of other invisible characters is a mistake that should be seen. */
+function isBlank(line: string): boolean {
+  return line.charCodeAt(0) !== OPEN_BRACE && /^[ \t\r]*$/.test(line);
 }

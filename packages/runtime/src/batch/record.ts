@@ -2,7 +2,7 @@
  * One input line as a call. `id` and `arguments` are cut from the line's own text, so no digit of theirs can change;
  * only the small fields beside them are read as values. Every refusal names the field. Pure.
  */
-import { memberSpans } from '@bulkhead/workers';
+import { type Span, walkMembers } from '@bulkhead/workers';
 
 export interface BatchCall {
   kind: 'call';
@@ -41,13 +41,17 @@ export function parseRecord(text: string): BatchCall | BadLine {
     return bad(`expected an object {"server", "tool", "arguments"}, got ${kindOf(value)}`);
   }
   const fields = value as Record<string, unknown>;
-  const spans = memberSpans(text);
-  const cut = (name: string): string | undefined => {
-    const span = spans.get(name);
-    return span === undefined ? undefined : singleLine(text.slice(span.start, span.end));
-  };
+  let idSpan: Span | undefined;
+  let argsSpan: Span | undefined;
+  // Of a repeated member the last one counts, as in JSON.parse.
+  walkMembers(text, 0, (name, span) => {
+    if (name === 'id') idSpan = span;
+    else if (name === 'arguments') argsSpan = span;
+  });
+  const cut = (span: Span | undefined): string | undefined =>
+    span === undefined ? undefined : singleLine(text.slice(span.start, span.end));
   const { server, tool, timeoutMs, idempotent } = fields;
-  const known: Partial<BadLine> = { id: cut('id') ?? 'null' };
+  const known: Partial<BadLine> = { id: cut(idSpan) ?? 'null' };
   if (typeof server === 'string') known.server = server;
   if (typeof tool === 'string') known.tool = tool;
 
@@ -69,9 +73,9 @@ export function parseRecord(text: string): BatchCall | BadLine {
   if (idempotent !== undefined && typeof idempotent !== 'boolean') {
     return bad(`field "idempotent": expected true or false, got ${kindOf(idempotent)}`, known);
   }
-  const args = cut('arguments');
+  const args = cut(argsSpan);
   if (args === undefined) {
-    const mistaken = MISTAKEN.find((name) => spans.has(name));
+    const mistaken = MISTAKEN.find((name) => Object.hasOwn(fields, name));
     if (mistaken !== undefined)
       return bad(`field "${mistaken}" is unknown; did you mean "arguments"?`, known);
   } else if (!args.startsWith('{')) {

@@ -40,10 +40,17 @@ export function attemptsOf(error: BulkheadError): number {
 }
 
 function begin(head: LineHead, outcome: Outcome, isError: boolean): string {
-  return (
-    `{"id":${head.id},"line":${head.line},"server":${name(head.server)},"tool":${name(head.tool)}` +
-    `,"outcome":"${outcome}","isError":${isError}`
-  );
+  return `{"id":${head.id},"line":${head.line}${names(head)},"outcome":"${outcome}","isError":${isError}`;
+}
+
+/** What stands behind the line number in the lines of one server and tool, made once while they follow each other. */
+let last = { server: undefined as string | undefined, tool: undefined as string | undefined, text: '' };
+
+function names({ server, tool }: LineHead): string {
+  if (last.text === '' || last.server !== server || last.tool !== tool) {
+    last = { server, tool, text: `,"server":${name(server)},"tool":${name(tool)}` };
+  }
+  return last.text;
 }
 
 function end(attempts: number, queueMs: number, callMs: number): string {
