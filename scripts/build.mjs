@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** Builds all packages: types and modules by `tsc -b`, then one bundled file per thread entry. */
+/** Builds all packages: types and modules by `tsc -b`, then one bundled file per thread entry and one for quick commands. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildHash, markBuilt } from './stamp.mjs';
@@ -9,7 +9,8 @@ import { root, runNode, runTool } from './tool.mjs';
 export function build() {
   const hash = buildHash();
   const built =
-    runTool('typescript', 'tsc', ['-b']) && runNode(['build.mjs'], join(root, 'packages/workers'));
+    runTool('typescript', 'tsc', ['-b']) &&
+    ['workers', 'cli'].every((name) => runNode(['build.mjs'], join(root, 'packages', name)));
   if (built) markBuilt(hash);
   return built;
 }

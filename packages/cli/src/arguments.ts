@@ -2,7 +2,7 @@
  * Arguments of `call`: `key=value`, `key:=json`, `key=@file`, `key:=@file` and `--args`, put together as JSON text in
  * which every value keeps its own digits. Later ones win; pairs win over `--args`. Effects come as arguments.
  */
-import { memberSpans } from '@bulkhead/workers';
+import { memberSpans } from '@bulkhead/workers/json-span';
 import { coerce, propertySchema } from './coerce.js';
 import { usageError } from './context.js';
 

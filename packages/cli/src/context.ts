@@ -1,6 +1,6 @@
 /** What every command gets beside its own options. */
-import { parseDuration } from '@bulkhead/runtime';
-import { BulkheadError } from '@bulkhead/workers';
+import { parseDuration } from '@bulkhead/runtime/duration';
+import { BulkheadError } from '@bulkhead/workers/errors';
 import type { Interrupt } from './interrupt.js';
 import type { Output } from './output.js';
 
@@ -17,6 +17,13 @@ export interface CommonOptions {
   verbose?: boolean;
   timeout?: string;
   connectTimeout?: string;
+  /** The resident that must be used; false: none may be. */
+  resident?: string | false;
+}
+
+/** The person vouches for servers of the project's own files. */
+export function trustsProject({ trustProject }: CommonOptions): boolean {
+  return trustProject === true || process.env.BULKHEAD_TRUST_PROJECT === '1';
 }
 
 /** A mistake in the command line: exit 1, nothing was called. */

@@ -1,5 +1,5 @@
 /** Runs a chosen command between signals and exit: every error becomes one message and one exit status. */
-import { BulkheadError } from '@bulkhead/workers';
+import { BulkheadError } from '@bulkhead/workers/errors';
 import type { CommonOptions, Context } from './context.js';
 import { exitCode, exitCodeOf } from './exit-codes.js';
 import { Interrupt, Interrupted } from './interrupt.js';

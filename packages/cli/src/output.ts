@@ -3,7 +3,7 @@
  * quiet end, not an error, and nothing exits before what was written has left.
  */
 import type { Writable } from 'node:stream';
-import { BulkheadError } from '@bulkhead/workers';
+import { BulkheadError } from '@bulkhead/workers/errors';
 
 /** Something is wrong with the stream for good; later writes are dropped. */
 type Broken = Error & { code?: string };
@@ -51,6 +51,11 @@ export class Output {
     if (text !== '') await this.#write(this.stdout, text);
   }
 
+  /** The same for bytes, unchanged. */
+  async bytes(bytes: Uint8Array): Promise<void> {
+    if (bytes.length > 0) await this.#write(this.stdout, bytes);
+  }
+
   /** One line for people; with `json` it stands inside an object, so that every line of stderr can be parsed. */
   note(line: string): void {
     this.report(this.json ? JSON.stringify({ note: line }) : line);
@@ -77,7 +82,7 @@ export class Output {
     setTimeout(() => process.exit(), LINGER_MS).unref();
   }
 
-  #write(stream: Writable, text: string): Promise<void> {
+  #write(stream: Writable, text: string | Uint8Array): Promise<void> {
     return new Promise((resolve) => {
       if (stream.destroyed || stream.errored !== null) resolve();
       else stream.write(text, () => resolve());

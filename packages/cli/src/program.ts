@@ -5,8 +5,10 @@
 import { Command, CommanderError, Option } from 'commander';
 import type { BatchCommandOptions } from './commands/batch.js';
 import type { CallCommandOptions } from './commands/call.js';
+import { configCommands } from './config-commands.js';
 import type { CommonOptions, Context } from './context.js';
 import { exitCode } from './exit-codes.js';
+import { mayUseResident, residentCommands } from './resident/commands.js';
 import { version } from './version.js';
 
 type Run = (context: Context) => Promise<number>;
@@ -68,7 +70,7 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
       );
     });
 
-  common(program.command('tools [server]'))
+  mayUseResident(common(program.command('tools [server]')))
     .description('list the tools of all servers, or of one')
     .option('--timeout <time>', 'wait for the servers to become ready (default: 30s)')
     .action((server: string | undefined, options: CommonOptions) => {
@@ -78,7 +80,7 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
       );
     });
 
-  common(program.command('call <server.tool> [arguments...]'))
+  mayUseResident(common(program.command('call <server.tool> [arguments...]')))
     .description('call one tool; arguments are key=value, key:=json or key=@file')
     .option('--args <json>', 'arguments as JSON, @file, or - for stdin')
     .option('--no-validate', 'send arguments that do not fit the tool’s input schema')
@@ -86,10 +88,13 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
     .option('--connect-timeout <time>', 'limit of start and handshake alone')
     .action((target: string, pairs: string[], options: CallCommandOptions) => {
       choose(
-        async (context) => (await import('./commands/call.js')).call(target, pairs, options, context),
+        async (context) =>
+          (await import('./resident/warm-call.js')).warmCall(target, pairs, options, context),
         options,
       );
     });
+  configCommands(program, choose, common);
+  residentCommands(program, choose, common);
   return program;
 }
 

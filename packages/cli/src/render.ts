@@ -3,18 +3,18 @@
  * own text, when there is nothing else; media named, not dumped. Pure.
  */
 import type { ToolResult } from '@bulkhead/runtime';
-import { memberSpans } from '@bulkhead/workers';
+import { memberSpans } from '@bulkhead/workers/json-span';
 
 export function renderText(result: ToolResult): string {
-  const text = result.content.map(block).join('\n');
+  const text = result.content.map(blockText).join('\n');
   if (text.trim() !== '') return text;
   const span = memberSpans(result.raw).get('structuredContent');
   const structured = span === undefined ? 'null' : result.raw.slice(span.start, span.end);
   return structured === 'null' ? '' : structured;
 }
 
-// Blocks come from a server: every field may be missing or of another type.
-function block(value: unknown): string {
+/** One block. It comes from a server: every field may be missing or of another type. */
+export function blockText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (typeof value !== 'object' || value === null) return placeholder(value);
   const { type, text, resource, uri, name, data, mimeType } = value as Record<string, unknown>;

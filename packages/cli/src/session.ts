@@ -10,9 +10,10 @@ import {
   loadConfig,
   needsApproval,
   type RuntimeApi,
+  type RuntimeOptions,
 } from '@bulkhead/runtime';
 import { BulkheadError } from '@bulkhead/workers';
-import type { CommonOptions, Context } from './context.js';
+import { type CommonOptions, type Context, trustsProject } from './context.js';
 
 /**
  * Reads the config and tells each finding once. Why the server that `isAsked` cannot run is left to the command,
@@ -30,7 +31,7 @@ export async function openConfig(
   for (const problem of config.problems) {
     if (!told.has(problem)) output.note(`${problem.severity}: ${formatProblem(problem)}`);
   }
-  const { servers } = trustsProject(options) ? asNamed(config) : await holdUnapproved(config, HINT);
+  const { servers } = trustsProject(options) ? asNamed(config) : await holdUnapproved(config, TRUST_HINT);
   const held = servers.find(({ spec }) => spec.held?.state === 'needs-approval');
   if (servers.length === 0) {
     const where = config.files.length > 0 ? ` in ${config.files.join(', ')}` : '';
@@ -45,15 +46,11 @@ export async function openConfig(
 }
 
 /** A file that merely lies in the current directory may come from anyone; naming it with --config is the consent. */
-const HINT =
-  'look at what it runs; to run it, pass --trust-project (or BULKHEAD_TRUST_PROJECT=1), or name its file: --config .mcp.json';
-
-function trustsProject({ trustProject }: CommonOptions): boolean {
-  return trustProject === true || process.env.BULKHEAD_TRUST_PROJECT === '1';
-}
+export const TRUST_HINT =
+  'look at what it runs and allow it with "bulkhead approve"; to run it once, pass --trust-project (or BULKHEAD_TRUST_PROJECT=1), or name its file: --config .mcp.json';
 
 /** The config as if a person had named its files. */
-function asNamed(config: LoadedConfig): LoadedConfig {
+export function asNamed(config: LoadedConfig): LoadedConfig {
   const servers = config.servers.map((server) =>
     needsApproval(server) ? { ...server, scope: 'file' as const } : server,
   );
@@ -88,8 +85,9 @@ export async function withRuntime<T>(
   config: LoadedConfig,
   { output, interrupt }: Context,
   use: (runtime: RuntimeApi) => Promise<T>,
+  options: Pick<RuntimeOptions, 'handlers' | 'logDir'> = {},
 ): Promise<T> {
-  const runtime = await createRuntime({ config });
+  const runtime = await createRuntime({ config, ...options });
   const killed = new Promise<undefined>((resolve) => {
     const kill = (): void => void runtime.close({ deadlineMs: 0 }).finally(() => resolve(undefined));
     if (interrupt.kill.aborted) kill();

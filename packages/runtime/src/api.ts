@@ -13,6 +13,7 @@ import type {
 import type { CallRoute, Gate, ServerTrust } from './agent/tool.js';
 import type { OnApproval } from './approvals.js';
 import type { LoadedConfig } from './config/types.js';
+import type { ControlName } from './control/options.js';
 
 /** One server as it stands in a config file or in code; see `config/schema.ts` for the fields. */
 export type ServerEntryInput = Record<string, unknown>;
@@ -43,6 +44,12 @@ export interface RuntimeOptions {
    * Default `os.tmpdir()`, which is memory on some machines.
    */
   spillDir?: string;
+  /**
+   * Opens a control socket under this name, closed with the runtime: `bulkhead status --resident NAME` and its sisters
+   * look into this runtime, and `bulkhead call --resident NAME` uses it. Only this user can. Default: none. More is asked
+   * for with `openControl()` of `@bulkhead/runtime/control`.
+   */
+  control?: ControlName;
   /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
   limits?: Record<string, number>;
 }
@@ -207,6 +214,8 @@ export interface ServerView {
   ): Promise<Record<string, unknown>>;
   /** `completion/complete`: values for an argument of a prompt or a resource template. */
   complete(params: Record<string, unknown>, options?: CallOptions): Promise<Record<string, unknown>>;
+  /** A round trip to the server itself, in ms. @throws {BulkheadError} */
+  ping(options?: CallOptions): Promise<number>;
   /** Kept over restarts. */
   setLogLevel(level: LogLevel): Promise<void>;
   /** Calls a tool by its raw name. Same rules as {@link RuntimeApi.callTool}. */

@@ -17,6 +17,7 @@ export {
   type OnApproval,
 } from './approvals.js';
 export { type AttachedRuntime, type AttachOptions, attachRuntime } from './attach.js';
+export { openBrowser } from './auth/open-browser.js';
 export {
   type BatchOptions,
   type BatchProgress,
@@ -26,15 +27,36 @@ export {
 } from './batch/options.js';
 export { runBatch } from './batch/run.js';
 export { rawArguments } from './call.js';
+export { checkEntry, type EntryCheck, loadAsWritten } from './config/check-entry.js';
 export { parseDuration } from './config/duration.js';
+export { type ConfigChange, type EditOptions, type EditReport, editConfigFile } from './config/edit.js';
+export type { EntryValue } from './config/entry-edit.js';
+export { type ImportHost, importHosts } from './config/import/host.js';
+export {
+  type ImportCandidate,
+  type ImportOptions,
+  type ImportReading,
+  readOtherHost,
+} from './config/import/read.js';
 export { loadConfig, resolveServers } from './config/load.js';
+export {
+  type ConfigPlace,
+  configPlace,
+  filePlace,
+  type WritableScope,
+  writableScopes,
+} from './config/locate.js';
+export { printable } from './config/printable.js';
 export {
   type ConfigProblem,
   formatProblem,
   type LoadConfigOptions,
   type LoadedConfig,
   type LoadedServer,
+  type Scope,
+  type WrittenLaunch,
 } from './config/types.js';
 export { createRuntime, type Runtime } from './runtime.js';
 export type { RuntimeHandle } from './runtime-handle.js';
 export { installSignalHandlers } from './signals.js';
+export { findTools } from './tool-lookup.js';

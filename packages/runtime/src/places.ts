@@ -2,21 +2,27 @@
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, isAbsolute, join } from 'node:path';
 
 /** A fresh 0700 directory; short, because a unix socket path holds about 100 bytes. */
 export function makeRunDir(): string {
   return mkdtempSync(join(tmpdir(), 'bulkhead-'));
 }
 
-const stateHome = () => join(process.env.XDG_STATE_HOME ?? join(homedir(), '.local', 'state'), 'bulkhead');
+/** An XDG base directory; a relative or empty one counts as unset (basedir-spec). */
+function baseDir(variable: string): string | undefined {
+  const value = process.env[variable];
+  return value !== undefined && isAbsolute(value) ? value : undefined;
+}
+
+/** What is kept of this user over reboots. */
+export const stateHome = () =>
+  join(baseDir('XDG_STATE_HOME') ?? join(homedir(), '.local', 'state'), 'bulkhead');
 
 /** Where run files lie: which groups belong to which host process. */
 export function stateDir(): string {
-  return join(
-    process.env.XDG_RUNTIME_DIR ?? stateHome(),
-    process.env.XDG_RUNTIME_DIR === undefined ? 'run' : 'bulkhead',
-  );
+  const runtimeDir = baseDir('XDG_RUNTIME_DIR');
+  return runtimeDir === undefined ? join(stateHome(), 'run') : join(runtimeDir, 'bulkhead');
 }
 
 /** Where the decisions of a person are kept: approvals, remembered permissions, pinned tool definitions. */
@@ -26,7 +32,7 @@ export function approvalsDir(): string {
 
 /** Where catalogs of earlier runs lie. */
 export function cacheDir(): string {
-  return join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'bulkhead', 'catalogs');
+  return join(baseDir('XDG_CACHE_HOME') ?? join(homedir(), '.cache'), 'bulkhead', 'catalogs');
 }
 
 /**

@@ -23,6 +23,7 @@ type Requests = Pick<
   | 'listPrompts'
   | 'getPrompt'
   | 'complete'
+  | 'ping'
   | 'setLogLevel'
 >;
 
@@ -126,6 +127,11 @@ export function requestsOf(
     async complete(params, options) {
       demand('completions', 'completion/complete');
       return result('completion/complete', params, options);
+    },
+    async ping(options) {
+      const startedAt = performance.now();
+      await send('ping', {}, options);
+      return performance.now() - startedAt;
     },
     async setLogLevel(level) {
       demand('logging', 'logging/setLevel');

@@ -48,7 +48,8 @@ const LOSS_SPAN_MS = 60_000;
 /**
  * Starts a runtime. Resolves as soon as the supervisor has the list; the servers join in the background
  * (`ready()` waits for them).
- * @throws {BulkheadError} `BAD_CONFIG` when the options name neither `servers` nor `config`, or a limit is not a number.
+ * @throws {BulkheadError} `BAD_CONFIG` when the options name neither `servers` nor `config`, or a limit is not a number;
+ * `BAD_INPUT` when the name of `control` is taken.
  */
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   if ((options.servers === undefined) === (options.config === undefined)) {
@@ -58,8 +59,20 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const config = await approvals.review(options.config ?? resolveServers(options.servers ?? {}, {}));
   const runtime = new Runtime(config, options, approvals);
   await runtime.begin();
+  if (options.control !== undefined) await openNamed(runtime, options.control.name);
   approvals.ask();
   return runtime;
+}
+
+/** A program that asked for a socket and cannot have it has no runtime either. */
+async function openNamed(runtime: Runtime, name: string): Promise<void> {
+  try {
+    const { openControl } = await import('./control/open.js');
+    await openControl(runtime, { name });
+  } catch (error) {
+    await runtime.close();
+    throw error;
+  }
 }
 
 export class Runtime extends AgentRuntime {

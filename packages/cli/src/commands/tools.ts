@@ -1,11 +1,13 @@
 /** `bulkhead tools`: what the servers offer, as a table or as JSON. */
-import { type CatalogTool, formatProblem, type LoadedConfig, type ReadyReport } from '@bulkhead/runtime';
-import { BulkheadError } from '@bulkhead/workers';
+import type { CatalogTool } from '@bulkhead/runtime';
 import { type CommonOptions, type Context, time } from '../context.js';
 import { exitCode } from '../exit-codes.js';
-import { nearest } from '../nearest.js';
 import { plain } from '../output.js';
-import { atOnce, onlyServers, openConfig, withRuntime } from '../session.js';
+import { notReady, oneServer, worst } from '../ready-servers.js';
+import { demanded } from '../resident/find-resident.js';
+import { remoteHost, type ToolHost } from '../resident/remote-host.js';
+import { withServers } from '../resident/with-servers.js';
+import { atOnce, openConfig } from '../session.js';
 import { table } from '../table.js';
 
 export async function tools(
@@ -13,51 +15,34 @@ export async function tools(
   options: CommonOptions,
   context: Context,
 ): Promise<number> {
-  const { output, interrupt } = context;
   const timeoutMs = time('--timeout', options.timeout);
-  const all = await openConfig(options, context, (name) => name === server);
-  const config = server === undefined ? all : one(server, all);
-  return withRuntime(atOnce(config), context, async (runtime) => {
-    const servers = config.servers.filter(({ spec }) => !spec.disabled).map(({ name }) => name);
-    const report = await interrupt.race(
-      runtime.ready({ servers, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
-    );
-    for (const failure of report.failed) output.note(sentence(failure));
-    const list = runtime.tools();
-    await output.data(output.json ? asJson(list) : await asTable(list, output.stdout));
-    if (list.length === 0 && report.ready.length > 0) output.note('(no tools)');
-    return report.ready.length === 0 && report.failed.length > 0 ? worst(report) : exitCode.ok;
-  });
-}
-
-function one(server: string, config: LoadedConfig): LoadedConfig {
-  const rejected = config.rejected.find(({ name }) => name === server);
-  if (rejected !== undefined)
-    throw new BulkheadError('BAD_CONFIG', formatProblem(rejected.problem), { server });
-  const entry = config.servers.find(({ name }) => name === server);
-  if (entry === undefined) {
-    const near = nearest(
-      server,
-      config.servers.map(({ name }) => name),
-    )
-      .map(plain)
-      .join(', ');
-    const message = `server "${server}" is not in the config; nearest: ${near}`;
-    throw new BulkheadError('UNKNOWN_SERVER', message, { server });
+  if (typeof options.resident === 'string') {
+    const client = demanded(options.resident, context);
+    const names = (await client.status()).servers
+      .filter(({ state }) => state !== 'disabled')
+      .map(({ name }) => name);
+    return show(remoteHost(client), server === undefined ? names : [server], timeoutMs, context);
   }
-  if (entry.spec.held !== undefined) throw new BulkheadError('DENIED', entry.spec.held.reason, { server });
-  return onlyServers(config, [server]);
+  const all = await openConfig(options, context, (name) => name === server);
+  const config = server === undefined ? all : oneServer(server, all);
+  const servers = config.servers.filter(({ spec }) => !spec.disabled).map(({ name }) => name);
+  return withServers(atOnce(config), options, context, (host) => show(host, servers, timeoutMs, context));
 }
 
-function worst({ failed }: ReadyReport): number {
-  const waiting = failed.every(({ state }) => state === 'needs-approval' || state === 'needs-auth');
-  return waiting ? exitCode.approval : exitCode.unreachable;
-}
-
-function sentence({ name, state, reason }: ReadyReport['failed'][number]): string {
-  const tail = reason?.stderr?.at(-1);
-  const said = tail === undefined || reason?.message.includes(tail) ? '' : ` (stderr: ${plain(tail)})`;
-  return `server "${plain(name)}" is not ready (${state})${reason === undefined ? '' : `: ${plain(reason.message)}`}${said}`;
+async function show(
+  host: ToolHost,
+  servers: string[],
+  timeoutMs: number | undefined,
+  { output, interrupt }: Context,
+): Promise<number> {
+  const report = await interrupt.race(
+    host.ready({ servers, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
+  );
+  for (const failure of report.failed) output.note(notReady(failure));
+  const list = host.tools();
+  await output.data(output.json ? asJson(list) : await asTable(list, output.stdout));
+  if (list.length === 0 && report.ready.length > 0) output.note('(no tools)');
+  return report.ready.length === 0 && report.failed.length > 0 ? worst(report) : exitCode.ok;
 }
 
 /** One tool a line inside one array: a JSON document that line tools can read too. */

@@ -10,6 +10,8 @@ export interface Finding {
   path: readonly (string | number)[];
   message: string;
   hint?: string;
+  /** The variable that is not set, where that is the matter. */
+  variable?: string;
 }
 
 export interface RawEntry {

@@ -12,7 +12,13 @@ export function fieldExpander(lookup: Lookup, findings: Finding[]): ExpandField 
     const remote = path[0] === 'headers' || path[0] === 'url' || path[0] === 'auth';
     for (const variable of new Set(found.missing)) {
       const hint = `set ${variable}, or give a default: \${${variable}:-…}`;
-      findings.push({ severity: 'error', path, message: `the variable ${variable} is not set`, hint });
+      findings.push({
+        severity: 'error',
+        path,
+        message: `the variable ${variable} is not set`,
+        hint,
+        variable,
+      });
     }
     for (const odd of new Set(found.unknown)) {
       // In arguments it may be meant for a shell; in a header it would go out as a broken credential.

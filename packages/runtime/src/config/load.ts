@@ -250,7 +250,7 @@ function twins(servers: readonly LoadedServer[]): ConfigProblem[] {
 }
 
 function problemOf({ raw, file }: Candidate, finding: Finding): ConfigProblem {
-  const { severity, path, message, hint } = finding;
+  const { severity, path, message, hint, variable } = finding;
   const line = raw.lineOf(path);
   return {
     severity,
@@ -260,5 +260,6 @@ function problemOf({ raw, file }: Candidate, finding: Finding): ConfigProblem {
     ...(path.length === 0 ? {} : { field: path.join('.') }),
     message,
     ...(hint === undefined ? {} : { hint }),
+    ...(variable === undefined ? {} : { variable }),
   };
 }

@@ -2,6 +2,7 @@
  * Which config files count, in order of precedence (later wins), and which directory their relative paths start
  * from. Reads nothing: it only names paths.
  */
+import { homedir } from 'node:os';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { Scope } from './types.js';
 
@@ -49,4 +50,34 @@ export function userConfigPath(home: string, xdgConfigHome?: string): string {
 export function baseDirOf(path: string): string {
   const dir = dirname(path);
   return basename(dir) === '.bulkhead' ? dirname(dir) : dir;
+}
+
+/** Scopes with a file of their own, which commands may write. */
+export const writableScopes = ['user', 'project', 'local'] as const;
+export type WritableScope = (typeof writableScopes)[number];
+
+export interface ConfigPlace {
+  /** Absolute. */
+  path: string;
+  /** Where relative paths in the file start from. */
+  baseDir: string;
+}
+
+/** The file of a scope; `cwd` is the project. */
+export function configPlace(
+  scope: WritableScope,
+  cwd: string,
+  env: NodeJS.ProcessEnv = process.env,
+): ConfigPlace {
+  const project = resolve(cwd);
+  const home = (process.platform === 'win32' ? env.USERPROFILE : env.HOME) || homedir();
+  const files = locateFiles({ cwd: project, home, xdgConfigHome: env.XDG_CONFIG_HOME });
+  const path = files.find((file) => file.scope === scope)?.path ?? '';
+  return { path, baseDir: baseDirOf(path) };
+}
+
+/** A file that a person names. */
+export function filePlace(file: string, cwd: string): ConfigPlace {
+  const path = resolve(cwd, file);
+  return { path, baseDir: baseDirOf(path) };
 }

@@ -18,6 +18,8 @@ export interface ConfigProblem {
   message: string;
   /** What to do next. */
   hint?: string;
+  /** The variable that is not set, where that is the matter. */
+  variable?: string;
 }
 
 /** What an entry would run or reach, before expansion. Of `env`, `headers` and `auth` only the names: values may be secrets. */

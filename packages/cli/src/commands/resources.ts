@@ -1,0 +1,103 @@
+/** `bulkhead resources list` and `read`: what servers offer to read, and one of it. */
+import { BulkheadError, isRecord } from '@bulkhead/workers';
+import type { CommonOptions, Context } from '../context.js';
+import { eachServer, withServer } from '../each-server.js';
+import { exitCode } from '../exit-codes.js';
+import { foreignText } from '../foreign-text.js';
+import { plain } from '../output.js';
+import { openConfig } from '../session.js';
+import { table } from '../table.js';
+
+type Row = Record<string, unknown> & { server: string };
+
+export async function listResources(
+  server: string | undefined,
+  options: CommonOptions,
+  context: Context,
+): Promise<number> {
+  const { output } = context;
+  return eachServer(
+    server,
+    options,
+    context,
+    async (view, signal): Promise<Row[]> => {
+      const [resources, templates] = await Promise.all([
+        view.listResources({ signal }),
+        view.listResourceTemplates({ signal }),
+      ]);
+      return [...resources, ...templates].map((resource) => ({ ...resource, server: view.name }));
+    },
+    async (rows) => {
+      if (output.json) await output.data(jsonLines(rows));
+      else if (rows.length === 0) output.note('(no resources)');
+      else await output.data(asTable(rows, output.stdout));
+    },
+  );
+}
+
+export async function readResource(
+  server: string,
+  uri: string,
+  options: CommonOptions,
+  context: Context,
+): Promise<number> {
+  const { output } = context;
+  const config = await openConfig(options, context, (name) => name === server);
+  return withServer(server, config, options, context, async (view) => {
+    const result = await view.readResource(uri, { signal: context.interrupt.signal });
+    if (output.json) {
+      await output.data(`${JSON.stringify(result)}\n`);
+      return exitCode.ok;
+    }
+    const contents = Array.isArray(result.contents) ? result.contents.filter(isRecord) : [];
+    if (contents.length === 0) output.note('(empty resource)');
+    for (const { text, blob, mimeType } of contents) {
+      if (typeof text === 'string') await output.data(ended(foreignText(text, output.stdout)));
+      else if (typeof blob === 'string') await printBytes(blob, mimeType, server, output);
+    }
+    return exitCode.ok;
+  });
+}
+
+/** Bytes are for a file or a program; a terminal gets their size. */
+async function printBytes(
+  blob: string,
+  mimeType: unknown,
+  server: string,
+  output: Context['output'],
+): Promise<void> {
+  const bytes = Buffer.from(blob, 'base64');
+  if (output.stdout.isTTY !== true) {
+    await output.bytes(bytes);
+    return;
+  }
+  const kind = typeof mimeType === 'string' ? ` of ${plain(mimeType)}` : '';
+  const message = `${bytes.length} bytes${kind} are nothing for a terminal; write them to a file: > FILE`;
+  throw new BulkheadError('BAD_INPUT', message, { server });
+}
+
+function asTable(rows: readonly Row[], stdout: Context['output']['stdout']): string {
+  const lines = rows.map((row) => [
+    plain(row.server),
+    plain(text(row.uri) || text(row.uriTemplate)),
+    row.uri === undefined ? 'template' : '',
+    plain(text(row.mimeType)),
+    plain(text(row.title) || text(row.name)),
+  ]);
+  return table(['server', 'uri', 'mark', 'type', 'name'], lines, {
+    width: stdout.isTTY === true ? stdout.columns : undefined,
+  });
+}
+
+function jsonLines(rows: readonly Row[]): string {
+  const lines = rows.map(({ server, ...rest }) => JSON.stringify({ server, ...rest }));
+  return lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`;
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function ended(content: string): string {
+  return content === '' || content.endsWith('\n') ? content : `${content}\n`;
+}

@@ -1,0 +1,24 @@
+/** Servers for the length of one command: those of the resident when it is there and runs the same configuration. */
+import type { LoadedConfig } from '@bulkhead/runtime';
+import type { CommonOptions, Context } from '../context.js';
+import { withRuntime } from '../session.js';
+import { standIn } from './find-resident.js';
+import { mayGoElsewhere, remoteHost, type ToolHost } from './remote-host.js';
+
+/** `use` runs again, with servers of its own, when the resident goes away before anything was sent. */
+export async function withServers<T>(
+  config: LoadedConfig,
+  options: CommonOptions,
+  context: Context,
+  use: (host: ToolHost) => Promise<T>,
+): Promise<T> {
+  const client = standIn(options, context);
+  if (client !== undefined) {
+    try {
+      return await use(remoteHost(client));
+    } catch (error) {
+      if (!mayGoElsewhere(error)) throw error;
+    }
+  }
+  return withRuntime(config, context, use);
+}
