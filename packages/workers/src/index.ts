@@ -13,6 +13,7 @@ export * from './protocol.js';
 export { type ResultReading, readResult, resultText } from './result-text.js';
 export type { AuthSettings } from './server/auth/settings.js';
 export { forgetSignIn } from './server/auth/sign-out.js';
+export { groupAlive, signalGroup } from './supervisor/process-group.js';
 export { startOf } from './supervisor/process-start.js';
 export { mayBecomeReady, resting, stateMeaning } from './supervisor/transitions.js';
 

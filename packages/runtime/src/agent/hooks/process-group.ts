@@ -4,7 +4,7 @@
  */
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as wait } from 'node:timers/promises';
-import { supervisorDefaults } from '@bulkhead/workers';
+import { groupAlive, signalGroup, supervisorDefaults } from '@bulkhead/workers';
 
 const POLL_MS = 20;
 
@@ -12,7 +12,7 @@ const POLL_MS = 20;
 const running = new Set<number>();
 
 function killAll(): void {
-  for (const pid of running) signal(pid, 'SIGKILL');
+  for (const pid of running) signalGroup(pid, 'SIGKILL');
 }
 
 /** Remembers the group of a child that was spawned detached, so that it cannot outlive the host's own end. */
@@ -26,17 +26,17 @@ export function watchGroup(child: ChildProcess): number | undefined {
 
 /**
  * Ends what is left of the group. Always settles, at the latest after both graces.
- * @param exited the leader's own end; a zombie still counts as a member of its group.
+ * @param exited the leader's own end, which is known sooner than by asking.
  */
 export async function endGroup(pid: number, exited: Promise<unknown>): Promise<void> {
   try {
     const { termGraceMs, killGraceMs } = supervisorDefaults;
-    if (alive(pid)) {
-      signal(pid, 'SIGTERM');
+    if (groupAlive(pid)) {
+      signalGroup(pid, 'SIGTERM');
       await gone(pid, exited, termGraceMs);
     }
-    if (alive(pid)) {
-      signal(pid, 'SIGKILL');
+    if (groupAlive(pid)) {
+      signalGroup(pid, 'SIGKILL');
       await gone(pid, exited, killGraceMs);
     }
   } finally {
@@ -52,18 +52,5 @@ async function gone(pid: number, exited: Promise<unknown>, graceMs: number): Pro
   const { signal: stop } = early;
   await Promise.race([exited, wait(graceMs, undefined, { signal: stop }).catch(() => {})]);
   early.abort();
-  while (alive(pid) && performance.now() < until) await wait(POLL_MS);
-}
-
-function alive(pid: number): boolean {
-  return signal(pid, 0);
-}
-
-function signal(pid: number, name: NodeJS.Signals | 0): boolean {
-  try {
-    process.kill(process.platform === 'win32' ? pid : -pid, name);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
+  while (groupAlive(pid) && performance.now() < until) await wait(POLL_MS);
 }
