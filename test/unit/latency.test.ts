@@ -16,6 +16,16 @@ describe('latencies of answered calls', () => {
     expect(Math.abs(p99 - 99)).toBeLessThan(1.5);
   });
 
+  it('the mean and the count tell what came between two looks', () => {
+    const recorder = new LatencyRecorder();
+    for (let call = 0; call < 10; call++) recorder.record(10);
+    const { mean: before = 0, count: early = 0 } = recorder.snapshot() ?? {};
+    for (let call = 0; call < 5; call++) recorder.record(400);
+    const { mean = 0, count = 0 } = recorder.snapshot() ?? {};
+    expect([early, count]).toEqual([10, 15]);
+    expect(Math.abs((mean * count - before * early) / (count - early) - 400)).toBeLessThan(8);
+  });
+
   it('any latency from a microsecond to an hour comes back within one per cent', () => {
     fc.assert(
       fc.property(fc.double({ min: 0.001, max: 3_600_000, noNaN: true }), (ms) => {

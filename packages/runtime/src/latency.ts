@@ -1,35 +1,55 @@
 /**
- * Latencies of one server's answered calls, in constant memory: Node's HDR histogram in microseconds, two significant
- * figures (at most 1 % off). Recording costs about 30 ns; a server that is never called costs nothing.
+ * Latencies of one server's answered calls, in constant memory: logarithmic buckets, each 2 % wider than the one before,
+ * so a percentile is at most 1 % off. Recording is a logarithm and an increment (Node's own histogram costs several
+ * times that per value on Node 20, for its checks and its way out of JavaScript); a server that is never called costs
+ * nothing.
  */
-import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 
 export interface LatencySnapshot {
   /** Milliseconds. */
   p50: number;
   p95: number;
   p99: number;
+  /** Of all of them; with the same a while ago it gives the mean of what came in between. */
+  mean: number;
+  count: number;
 }
 
-/** Longer latencies count as this: one hour, beyond every default deadline. In µs. */
+/** Longer latencies count as this: one hour, beyond every default deadline. In µs; the shortest told apart is 1 µs. */
 const HIGHEST = 3_600_000_000;
+const BUCKETS_PER_E = 1 / Math.log(1.02);
+const BUCKETS = Math.ceil(Math.log(HIGHEST) * BUCKETS_PER_E) + 1;
 
 export class LatencyRecorder {
-  #histogram: RecordableHistogram | undefined;
+  #buckets: Uint32Array | undefined;
+  #count = 0;
+  #sumMs = 0;
 
   /** @param ms duration; what is not a number, as from a clock that jumped, is left out. */
   record(ms: number): void {
     if (Number.isNaN(ms)) return;
-    this.#histogram ??= createHistogram({ lowest: 1, highest: HIGHEST, figures: 2 });
-    // The histogram throws for fractions and for values below 1.
-    this.#histogram.record(Math.min(HIGHEST, Math.max(1, Math.round(ms * 1_000))));
+    this.#buckets ??= new Uint32Array(BUCKETS);
+    const micros = Math.min(HIGHEST, Math.max(1, ms * 1_000));
+    const bucket = Math.ceil(Math.log(micros) * BUCKETS_PER_E);
+    this.#buckets[bucket] = (this.#buckets[bucket] as number) + 1;
+    this.#count++;
+    this.#sumMs += micros / 1_000;
   }
 
-  /** Percentiles in ms of everything recorded; undefined before the first. */
+  /** Figures in ms of everything recorded; undefined before the first. */
   snapshot(): LatencySnapshot | undefined {
-    const histogram = this.#histogram;
-    if (histogram === undefined) return undefined;
-    const at = (percent: number) => histogram.percentile(percent) / 1_000;
-    return { p50: at(50), p95: at(95), p99: at(99) };
+    const count = this.#count;
+    if (count === 0) return undefined;
+    return { p50: this.#at(50), p95: this.#at(95), p99: this.#at(99), mean: this.#sumMs / count, count };
+  }
+
+  #at(percent: number): number {
+    const rank = Math.max(1, Math.ceil((this.#count * percent) / 100));
+    let seen = 0;
+    for (const [bucket, count] of (this.#buckets ?? []).entries()) {
+      seen += count;
+      if (seen >= rank) return Math.exp((bucket - (bucket === 0 ? 0 : 0.5)) / BUCKETS_PER_E) / 1_000;
+    }
+    return HIGHEST / 1_000;
   }
 }
