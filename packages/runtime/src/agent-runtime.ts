@@ -47,7 +47,7 @@ import {
   throughGate,
 } from './gate.js';
 import type { Limits } from './limits.js';
-import { CpuPool } from './pool.js';
+import type { CpuPool } from './pool.js';
 import { readyReport, settled } from './readiness.js';
 import { type SendRequest, SessionWishes } from './requests.js';
 import { ServerCommands } from './server-commands.js';
@@ -78,7 +78,8 @@ export abstract class AgentRuntime implements RuntimeApi {
   protected readonly commands: ServerCommands;
   /** Why nothing more can be asked of it, once so. */
   protected over: string | undefined;
-  readonly #pool = new CpuPool();
+  /** Loaded with the first result that is shaped. */
+  #pool: Promise<CpuPool> | undefined;
   readonly #wishes = new Map<string, SessionWishes>();
   readonly #catalog = new Catalog();
   readonly #refContext: RefContext;
@@ -202,11 +203,13 @@ export abstract class AgentRuntime implements RuntimeApi {
     return callMany(this, calls, options.concurrency ?? 64);
   }
 
-  shape(
+  async shape(
     result: ToolResult,
     options: { maxBytes?: number; directory?: string; signal?: AbortSignal } = {},
   ): Promise<ShapedResult> {
-    return this.#pool.shape(result, { directory: this.runDir, ...options });
+    this.#pool ??= import('./pool.js').then(({ CpuPool }) => new CpuPool());
+    const pool = await this.#pool;
+    return pool.shape(result, { directory: this.runDir, ...options });
   }
 
   rootsChanged(): void {
@@ -323,7 +326,7 @@ export abstract class AgentRuntime implements RuntimeApi {
   /** The last act: no timer, no thread and no listener stays. */
   protected async release(why: string): Promise<void> {
     this.#sweep.stop();
-    await this.#pool.close();
+    await (await this.#pool)?.close();
     const reason = { kind: 'closed', message: why };
     this.events.emit('state', { server: '', state: 'stopped', generation: 0, reason });
     this.events.clear();
