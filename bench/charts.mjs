@@ -89,6 +89,15 @@ export const CHARTS = new Map([
       only: (row) => row.lines !== undefined,
     },
   ],
+  [
+    'cli',
+    {
+      key: 'tookMs',
+      title: 'One command with warm servers, start to end, ms',
+      by: caseOf,
+      only: (row) => row.callsPerSecond === undefined,
+    },
+  ],
 ]);
 
 function inFlightOf(row) {

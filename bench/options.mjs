@@ -16,6 +16,7 @@ export const SCENES = [
   'agents',
   'agent',
   'batch',
+  'cli',
 ];
 
 const OPTIONS = {

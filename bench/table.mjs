@@ -30,6 +30,7 @@ export const COLUMNS = [
   ['pidsLeft', 'processes left', 0],
   ['ratioToSdk1', 'ratio to sdk1', 2],
   ['ratioToLane', 'ratio to lane', 2],
+  ['ratioToNode', 'ratio to Node alone', 2],
   ['waitShare', 'CPU wait', 'share'],
   ['failed', 'failed'],
 ];

@@ -10,3 +10,10 @@ export function runScenario(
   version: string | undefined,
   scenario: string,
 ): Promise<{ passed: boolean; checks: string; output: string }>;
+export function serverScenariosOf(suite: Suite, version: string | undefined): Promise<string[]>;
+export function runServerScenario(
+  suite: Suite,
+  version: string | undefined,
+  scenario: string,
+  url: string,
+): Promise<{ passed: boolean; output: string }>;

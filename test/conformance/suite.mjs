@@ -26,8 +26,17 @@ function entryOf(name) {
 }
 
 /** Client scenarios of a suite for a version of the protocol (all that it has, when it takes none). */
-export async function scenariosOf({ entry }, version) {
-  const { output } = await cli(entry, ['list', '--client', ...(version ? ['--spec-version', version] : [])]);
+export function scenariosOf(suite, version) {
+  return listed(suite, version, '--client');
+}
+
+/** The same for servers. */
+export function serverScenariosOf(suite, version) {
+  return listed(suite, version, '--server');
+}
+
+async function listed({ entry }, version, side) {
+  const { output } = await cli(entry, ['list', side, ...(version ? ['--spec-version', version] : [])]);
   const names = [...output.matchAll(/^\s+- (\S+)/gm)].map(([, name]) => name);
   return names.filter((name) => !unscored.some((pattern) => pattern.test(name)));
 }
@@ -46,6 +55,19 @@ export async function runScenario({ entry }, version, scenario) {
   ]);
   const checks = /^Passed: .*$/m.exec(output)?.[0] ?? 'no result';
   return { passed: code === 0 && /OVERALL: PASSED/.test(output), checks, output };
+}
+
+/** @returns {Promise<{passed: boolean, output: string}>} */
+export async function runServerScenario({ entry }, version, scenario, url) {
+  const { code, output } = await cli(entry, [
+    'server',
+    '--url',
+    url,
+    '--scenario',
+    scenario,
+    ...(version ? ['--spec-version', version] : []),
+  ]);
+  return { passed: code === 0, output };
 }
 
 function cli(entry, args) {

@@ -88,7 +88,7 @@ describe('without a person', () => {
     const fake = await start();
     const error = await failure(client(fake).call());
     expect(error).toMatchObject({ code: 'START_FAILED', retryable: false, data: { kind: 'auth' } });
-    expect(error.message).toMatch(/"notes" needs a sign-in.*bulkhead auth login notes/);
+    expect(error.message).toMatch(/"notes" needs a sign-in.*bulkhead login notes/);
     expect(JSON.stringify(error.data)).not.toContain('/authorize');
     expect(fake.at('/register')).toEqual([]);
   });

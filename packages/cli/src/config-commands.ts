@@ -7,6 +7,7 @@ import type { ListCommandOptions } from './commands/list.js';
 import type { LoginCommandOptions } from './commands/login.js';
 import type { TargetOptions } from './config-target.js';
 import type { CommonOptions, Context } from './context.js';
+import { mayUseResident } from './resident/commands.js';
 
 type Choose = (run: (context: Context) => Promise<number>, options: CommonOptions) => void;
 
@@ -161,7 +162,10 @@ Examples:
 /** What servers offer besides calls. */
 function offers(program: Command, choose: Choose, common: (command: Command) => Command): void {
   const waiting = (command: Command): Command =>
-    common(command).option('--timeout <time>', 'wait for the servers to become ready (default: 30s)');
+    mayUseResident(common(command)).option(
+      '--timeout <time>',
+      'wait for the servers to become ready (default: 30s)',
+    );
 
   waiting(program.command('describe <server.tool>'))
     .description('show one tool with its arguments')
@@ -188,6 +192,15 @@ function offers(program: Command, choose: Choose, common: (command: Command) => 
     .action((server: string | undefined, options: CommonOptions) =>
       choose(
         async (context) => (await import('./commands/resources.js')).listResources(server, options, context),
+        options,
+      ),
+    );
+  waiting(resources.command('watch <server> <uri>'))
+    .description('a line for each update of one resource, until it is ended')
+    .action((server: string, uri: string, options: CommonOptions) =>
+      choose(
+        async (context) =>
+          (await import('./commands/watch-resource.js')).watchResource(server, uri, options, context),
         options,
       ),
     );

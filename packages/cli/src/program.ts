@@ -9,7 +9,9 @@ import { configCommands } from './config-commands.js';
 import type { CommonOptions, Context } from './context.js';
 import { exitCode } from './exit-codes.js';
 import { mayUseResident, residentCommands } from './resident/commands.js';
+import { serveCommands } from './serve-commands.js';
 import { version } from './version.js';
+import { webCommand } from './web/commands.js';
 
 type Run = (context: Context) => Promise<number>;
 
@@ -59,9 +61,30 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
       'wait for a server to become ready (default: --timeout, or the server’s own)',
     )
     .option('--ordered', 'write results in the order of the input')
-    .addOption(new Option('--progress <kind>', 'auto, bar, plain or none').default('auto'))
+    .option('--per-server <n>', 'calls in flight per server (default: its window, 64)')
+    .option(
+      '--rate <rate>',
+      'calls a second, 10/s (or /m, /h) for each server, search=10/s for one (repeat)',
+      collect,
+    )
+    .option('--retry <n>', 'further tries of calls that did not run or are idempotent (default: 0)')
+    .option('--retry-unsafe', 'with --retry: also of calls that may have run')
+    .option('--fail-fast', 'stop at the first line that is not ok')
+    .option('--resume', 'with --out: go on where a run of the same command line was killed')
+    .option('--dry-run', 'check the arguments of every line, call nothing')
+    .option('--map <template>', 'arguments made from columns of CSV or JSON Lines: JSON, or a file of it')
+    .option('--tool <server.tool>', 'with --map: the tool to call')
+    .addOption(new Option('--progress <kind>', 'auto, bar, plain, ndjson or none').default('auto'))
     .addOption(
       new Option('--summary <kind>', 'text or json, on stderr (default: "text", with --json "json")'),
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  bulkhead batch calls.jsonl --out results.jsonl --resume
+  bulkhead batch calls.jsonl --rate search=10/s --retry 3 --progress ndjson
+  bulkhead batch people.csv --map '{"text": "{{name}}"}' --tool notes.add --dry-run`,
     )
     .action((input: string, options: BatchCommandOptions) => {
       choose(
@@ -95,6 +118,8 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
     });
   configCommands(program, choose, common);
   residentCommands(program, choose, common);
+  webCommand(program, choose, common);
+  serveCommands(program, choose, common);
   return program;
 }
 

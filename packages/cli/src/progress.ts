@@ -1,8 +1,8 @@
-/** How far a batch is, on stderr: a bar that redraws itself on a terminal, a plain line now and then elsewhere. */
+/** How far a batch is, on stderr: a bar that redraws itself on a terminal, a line now and then elsewhere. */
 import type { BatchProgress } from '@bulkhead/runtime';
 import type { Output } from './output.js';
 
-export const progressKinds = ['auto', 'bar', 'plain', 'none'] as const;
+export const progressKinds = ['auto', 'bar', 'plain', 'ndjson', 'none'] as const;
 export type ProgressKind = (typeof progressKinds)[number];
 
 export interface Progress {
@@ -12,6 +12,8 @@ export interface Progress {
 
 /** Time between two plain lines. */
 const PLAIN_EVERY_MS = 5_000;
+/** Time between two lines for a program. */
+const NDJSON_EVERY_MS = 1_000;
 
 /**
  * `totalBytes` is the size of the input where it is known: only then is a share of it shown. `sharesTerminal` says that
@@ -29,6 +31,8 @@ export async function createProgress(
       return { show: () => {}, end: () => {} };
     case 'plain':
       return plainLines(output, totalBytes);
+    case 'ndjson':
+      return jsonLines(output, totalBytes);
     case 'bar':
       return bar(output, totalBytes);
   }
@@ -43,6 +47,25 @@ function plainLines(output: Output, totalBytes: number | undefined): Progress {
       output.note(`${share(progress, totalBytes)}${sentence(progress)}`);
     },
     end: () => {},
+  };
+}
+
+/** `{"progress": …}`, the last one at the end. */
+function jsonLines(output: Output, totalBytes: number | undefined): Progress {
+  let last = performance.now();
+  let untold: BatchProgress | undefined;
+  const tell = (): void => {
+    if (untold !== undefined) output.report(JSON.stringify({ progress: { ...untold, totalBytes } }));
+    untold = undefined;
+  };
+  return {
+    show: (progress) => {
+      untold = progress;
+      if (performance.now() - last < NDJSON_EVERY_MS) return;
+      last = performance.now();
+      tell();
+    },
+    end: tell,
   };
 }
 

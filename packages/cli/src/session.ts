@@ -14,6 +14,7 @@ import {
 } from '@bulkhead/runtime';
 import { BulkheadError } from '@bulkhead/workers';
 import { type CommonOptions, type Context, trustsProject } from './context.js';
+import { recordFile } from './recording.js';
 
 /**
  * Reads the config and tells each finding once. Why the server that `isAsked` cannot run is left to the command,
@@ -87,7 +88,9 @@ export async function withRuntime<T>(
   use: (runtime: RuntimeApi) => Promise<T>,
   options: Pick<RuntimeOptions, 'handlers' | 'logDir'> = {},
 ): Promise<T> {
-  const runtime = await createRuntime({ config, ...options });
+  const file = recordFile();
+  const recording = file === undefined ? {} : { record: { file } };
+  const runtime = await createRuntime({ config, ...recording, ...options });
   const killed = new Promise<undefined>((resolve) => {
     const kill = (): void => void runtime.close({ deadlineMs: 0 }).finally(() => resolve(undefined));
     if (interrupt.kill.aborted) kill();

@@ -50,6 +50,12 @@ export interface RuntimeOptions {
    * for with `openControl()` of `@bulkhead/runtime/control`.
    */
   control?: ControlName;
+  /**
+   * Adds every message from and to the servers to this file, 0600, a line of JSON each, for `bulkhead replay`. Values of
+   * members that are named like a secret are left out; what a tool was told and said otherwise stands there in full.
+   * Default: nothing is recorded.
+   */
+  record?: { file: string };
   /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
   limits?: Record<string, number>;
 }
@@ -276,8 +282,8 @@ export interface ServerStats {
   queued: number;
   /** Ended calls by outcome. */
   outcomes: Partial<Record<Outcome, number>>;
-  /** Of answered calls, ms; undefined before the first. */
-  latency: { p50: number; p95: number; p99: number } | undefined;
+  /** Of answered calls, ms, and their `count`; undefined before the first. */
+  latency: { p50: number; p95: number; p99: number; mean: number; count: number } | undefined;
 }
 
 export interface RuntimeStatus {

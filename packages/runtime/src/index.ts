@@ -18,6 +18,9 @@ export {
 } from './approvals.js';
 export { type AttachedRuntime, type AttachOptions, attachRuntime } from './attach.js';
 export { openBrowser } from './auth/open-browser.js';
+export { type BatchJournal, type JournalOptions, openJournal } from './batch/journal.js';
+export type { InputLine } from './batch/lines.js';
+export { formatOf, type MapFormat, type MapOptions, mapInput } from './batch/mapped-input.js';
 export {
   type BatchOptions,
   type BatchProgress,
@@ -25,6 +28,8 @@ export {
   batchDefaults,
   type ServerSummary,
 } from './batch/options.js';
+export { parseRate, type RateSetting } from './batch/rate.js';
+export type { RetryOptions } from './batch/retry.js';
 export { runBatch } from './batch/run.js';
 export { rawArguments } from './call.js';
 export { checkEntry, type EntryCheck, loadAsWritten } from './config/check-entry.js';

@@ -30,6 +30,7 @@ import { answerFor } from './forwarded-asks.js';
 import { OwnGate } from './gate.js';
 import { limitsFrom } from './limits.js';
 import { cacheDir, makeLogDir, makeRunDir, stateDir } from './places.js';
+import { recordFile } from './record-file.js';
 import { HANDLE_FORMAT, type RuntimeHandle } from './runtime-handle.js';
 import { CONTROL_MS } from './server-commands.js';
 import { SpillPlace } from './spill.js';
@@ -55,6 +56,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   if ((options.servers === undefined) === (options.config === undefined)) {
     throw new BulkheadError('BAD_CONFIG', 'createRuntime expects either "servers" or "config"');
   }
+  // Before anything is made that would have to be taken away again.
+  if (options.record !== undefined) recordFile(options.record.file);
   const approvals = new ApprovalDesk(options.onApproval);
   const config = await approvals.review(options.config ?? resolveServers(options.servers ?? {}, {}));
   const runtime = new Runtime(config, options, approvals);
@@ -115,6 +118,7 @@ export class Runtime extends AgentRuntime {
       transferBytes: limits.transferBytes,
       spillDir: this.#spills.directory,
       handlers: this.asks.offered,
+      recordFile: options.record === undefined ? undefined : recordFile(options.record.file),
     };
     this.#agents = new AttachedAgents({
       reconfigure: (next) => answer(() => this.reconfigure(next)),

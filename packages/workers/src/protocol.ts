@@ -162,6 +162,8 @@ export interface SupervisorInit {
   spillDir: string;
   /** What the agent can answer; only that is declared to servers. */
   handlers: HandlerSet;
+  /** File to which every message of every server is added; undefined: none. */
+  recordFile?: string | undefined;
 }
 
 export interface HandlerSet {
@@ -269,6 +271,8 @@ export interface ServerThreadInit {
   /** For results in files; made by the first that needs it. */
   spillDir: string;
   handlers: HandlerSet;
+  /** See {@link SupervisorInit.recordFile}. */
+  recordFile?: string | undefined;
 }
 
 export interface ProcessEnd {

@@ -1,19 +1,27 @@
 /** `bulkhead batch`: opens input and output, runs the engine, reports, and turns the end into an exit status. */
-import { createReadStream, createWriteStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
-import type { Readable, Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { type BatchSummary, formatProblem, type LoadedConfig, runBatch } from '@bulkhead/runtime';
 import { type CommonOptions, type Context, choice, count, time, usageError } from '../context.js';
 import { exitCode } from '../exit-codes.js';
 import { createProgress, progressKinds } from '../progress.js';
 import { onDemand, openConfig, withRuntime } from '../session.js';
 import { summaryJson, summaryText } from '../summary-table.js';
+import { openInput, openSink, type Sink } from './batch-files.js';
+import { mapping } from './batch-map.js';
+import { pacing } from './batch-pacing.js';
 
 export interface BatchCommandOptions extends CommonOptions {
   out?: string;
   concurrency?: string;
   ordered?: boolean;
+  perServer?: string;
+  rate?: string[];
+  retry?: string;
+  retryUnsafe?: boolean;
+  failFast?: boolean;
+  resume?: boolean;
+  dryRun?: boolean;
+  map?: string;
+  tool?: string;
   progress: string;
   summary?: string;
 }
@@ -34,9 +42,21 @@ export async function batch(
     'text',
     'json',
   ]);
+  if (options.resume === true && options.dryRun === true) {
+    throw usageError('--resume and --dry-run do not go together: a dry run calls nothing');
+  }
+  const paced = pacing(options);
+  const mapped = await mapping(inputPath, options);
   const config = onDemand(await openConfig(options, context));
   const input = await openInput(inputPath);
-  const sink = await openSink(options.out, inputPath, output.stdout);
+  const lines = mapped?.lines(input.stream, config) ?? input.stream;
+  const ordered = options.ordered ?? false;
+  const sink = await openSink({
+    out: options.out,
+    inputPath,
+    stdout: output.stdout,
+    resume: options.resume === true ? { ordered, variant: mapped?.variant ?? '' } : undefined,
+  });
 
   const progress = await createProgress(progressKind, output, {
     totalBytes: input.totalBytes,
@@ -46,10 +66,17 @@ export async function batch(
     try {
       return await runBatch({
         runtime,
-        input: input.stream,
+        input: lines,
         output: sink.stream,
-        ordered: options.ordered ?? false,
-        windows: new Map(config.servers.map(({ name, spec }) => [name, spec.options.window])),
+        ordered,
+        failFast: options.failFast ?? false,
+        dryRun: options.dryRun ?? false,
+        windows: new Map(
+          config.servers.map(({ name, spec }) => [name, Math.min(spec.options.window, paced.perServer)]),
+        ),
+        rates: paced.rates,
+        ...(paced.retry === undefined ? {} : { retry: paced.retry }),
+        ...(sink.journal === undefined ? {} : { journal: sink.journal }),
         unavailable: new Map(
           config.rejected.map(({ name, problem }) => [
             name,
@@ -66,18 +93,23 @@ export async function batch(
       progress.end();
     }
   });
-  await sink.close();
+  await sink.close(summary.stopped === undefined);
   const closedPipe =
     summary.stopped === 'output-failed' && (summary.cause as NodeJS.ErrnoException)?.code === 'EPIPE';
   if (!closedPipe) {
     if (summaryKind === 'json') output.report(summaryJson(summary));
     else output.report(summaryText(summary).trimEnd());
+    if (summary.stopped === 'failed-fast') output.note('stopped at the first line that was not ok');
+    if (summary.skipped > 0) output.note(`${summary.skipped} lines had their result from an earlier run`);
+    if (summary.stopped !== undefined && sink.journal !== undefined) {
+      output.note('the same command line goes on from here');
+    }
     if (summary.cause !== undefined) output.note(`error: the ${summary.stopped}: ${summary.cause.message}`);
   }
-  return interrupt.exitCode ?? (closedPipe ? exitCode.closedPipe : statusOf(summary, config));
+  return interrupt.exitCode ?? (closedPipe ? exitCode.closedPipe : statusOf(summary, config, sink));
 }
 
-function statusOf(summary: BatchSummary, config: LoadedConfig): number {
+function statusOf(summary: BatchSummary, config: LoadedConfig, { journal }: Sink): number {
   if (summary.stopped === 'input-failed' && summary.lines === 0) return exitCode.usage;
   if (summary.stopped !== undefined) return exitCode.failed;
   if (summary.noServerStarted) {
@@ -87,54 +119,6 @@ function statusOf(summary: BatchSummary, config: LoadedConfig): number {
     const asked = summary.servers.map(({ server }) => server);
     return asked.every((name) => held.has(name)) ? exitCode.approval : exitCode.unreachable;
   }
-  return summary.ok === summary.done ? exitCode.ok : exitCode.failed;
-}
-
-/** Stdin is read only for an explicit `-`. */
-async function openInput(path: string): Promise<{ stream: Readable; totalBytes: number | undefined }> {
-  if (path === '-') return { stream: process.stdin, totalBytes: undefined };
-  const info = await stat(path).catch((error: Error) => {
-    throw usageError(`the input cannot be read: ${error.message}`);
-  });
-  if (info.isDirectory()) throw usageError(`the input "${path}" is a directory, not a JSON Lines file`);
-  const stream = createReadStream(path);
-  await opened(stream, 'the input cannot be read');
-  return { stream, totalBytes: info.isFile() ? info.size : undefined };
-}
-
-async function openSink(
-  path: string | undefined,
-  inputPath: string,
-  stdout: Writable,
-): Promise<{ stream: Writable; close: () => Promise<void> }> {
-  if (path === undefined || path === '-') return { stream: stdout, close: async () => {} };
-  const [from, to] = await Promise.all([inputPath, path].map((file) => stat(file).catch(() => undefined)));
-  if (
-    inputPath !== '-' &&
-    from !== undefined &&
-    to !== undefined &&
-    from.ino === to.ino &&
-    from.dev === to.dev
-  ) {
-    throw usageError(`--out "${path}" is the input file; writing would destroy it`);
-  }
-  const stream = createWriteStream(path);
-  await opened(stream, `--out "${path}" cannot be written`);
-  const close = async (): Promise<void> => {
-    if (stream.destroyed) return;
-    stream.end();
-    await finished(stream).catch(() => {});
-  };
-  return { stream, close };
-}
-
-function opened(stream: Readable | Writable, failure: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const failed = (error: Error): void => reject(usageError(`${failure}: ${error.message}`));
-    stream.once('error', failed);
-    stream.once('open', () => {
-      stream.off('error', failed);
-      resolve();
-    });
-  });
+  const failed = summary.done - summary.ok + (journal?.earlier.failed ?? 0);
+  return failed === 0 ? exitCode.ok : exitCode.failed;
 }

@@ -2,11 +2,11 @@
 import type { CatalogTool } from '@bulkhead/runtime';
 import { type CommonOptions, type Context, time } from '../context.js';
 import { exitCode } from '../exit-codes.js';
-import { findTool, refuseHeld, unknownServer } from '../find-tool.js';
+import { findTool, refuseHeld } from '../find-tool.js';
 import { harmless } from '../foreign-text.js';
 import { plain } from '../output.js';
 import { parameterRows } from '../parameters.js';
-import { atOnce, onlyServers, openConfig, withRuntime } from '../session.js';
+import { KnownServers } from '../resident/known-servers.js';
 import { table } from '../table.js';
 import { parseTarget } from '../target.js';
 
@@ -17,14 +17,13 @@ export async function describe(
 ): Promise<number> {
   const { output, interrupt } = context;
   const timeoutMs = time('--timeout', options.timeout);
-  const config = await openConfig(options, context, (name) => targetText.startsWith(`${name}.`));
-  const names = config.servers.map(({ name }) => name);
-  const target = parseTarget(targetText, names, (name) => unknownServer(name, config));
+  const known = await KnownServers.open(options, context, (name) => targetText.startsWith(`${name}.`));
+  const target = parseTarget(targetText, known.names, (name) => known.unknown(name));
   const servers = 'server' in target ? [target.server] : target.candidates;
-  refuseHeld(servers, config);
-  return withRuntime(atOnce(onlyServers(config, servers)), context, async (runtime) => {
-    const { view, tool } = await interrupt.race(findTool(runtime, target, servers, timeoutMs));
-    const found = view.tools.find(({ name }) => name === tool.name);
+  if (known.config !== undefined) refuseHeld(servers, known.config);
+  return known.use(servers, async (host) => {
+    const { view, tool } = await interrupt.race(findTool(host, target, servers, timeoutMs));
+    const found = host.tools().find(({ server, name }) => server === view.name && name === tool.name);
     if (found !== undefined) await output.data(output.json ? `${JSON.stringify(found)}\n` : asText(found));
     return exitCode.ok;
   });

@@ -4,13 +4,12 @@ import { parsePair, readPairs } from '../arguments.js';
 import { type CommonOptions, type Context, usageError } from '../context.js';
 import { eachServer, withServer } from '../each-server.js';
 import { exitCode } from '../exit-codes.js';
-import { unknownServer } from '../find-tool.js';
 import { foreignText } from '../foreign-text.js';
 import { nearest } from '../nearest.js';
 import { plain } from '../output.js';
 import { readText } from '../read-text.js';
 import { blockText } from '../render.js';
-import { openConfig } from '../session.js';
+import { KnownServers } from '../resident/known-servers.js';
 import { table } from '../table.js';
 import { parseTarget } from '../target.js';
 
@@ -44,17 +43,16 @@ export async function getPrompt(
 ): Promise<number> {
   const { output, interrupt } = context;
   const args = await argumentsOf(pairTexts, context);
-  const config = await openConfig(options, context, (name) => targetText.startsWith(`${name}.`));
-  const names = config.servers.map(({ name }) => name);
-  const target = parseTarget(targetText, names, (name) => unknownServer(name, config));
+  const known = await KnownServers.open(options, context, (name) => targetText.startsWith(`${name}.`));
+  const target = parseTarget(targetText, known.names, (name) => known.unknown(name));
   if (!('server' in target)) throw usageError(`expected <server>.<prompt>, got "${targetText}"`);
   const { server, tool: name } = target;
-  return withServer(server, config, options, context, async (view) => {
+  return withServer(server, known, options, context, async (view) => {
     const prompts = await view.listPrompts({ signal: interrupt.signal });
-    const known = prompts.flatMap((prompt) => (typeof prompt.name === 'string' ? [prompt.name] : []));
-    if (!known.includes(name)) {
+    const offered = prompts.flatMap((prompt) => (typeof prompt.name === 'string' ? [prompt.name] : []));
+    if (!offered.includes(name)) {
       const near =
-        known.length === 0 ? 'it has none' : `nearest: ${nearest(name, known).map(plain).join(', ')}`;
+        offered.length === 0 ? 'it has none' : `nearest: ${nearest(name, offered).map(plain).join(', ')}`;
       throw new BulkheadError('BAD_INPUT', `server "${server}" has no prompt "${name}"; ${near}`, { server });
     }
     const result = await view.getPrompt(name, args, { signal: interrupt.signal });

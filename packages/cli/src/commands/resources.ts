@@ -5,7 +5,7 @@ import { eachServer, withServer } from '../each-server.js';
 import { exitCode } from '../exit-codes.js';
 import { foreignText } from '../foreign-text.js';
 import { plain } from '../output.js';
-import { openConfig } from '../session.js';
+import { KnownServers } from '../resident/known-servers.js';
 import { table } from '../table.js';
 
 type Row = Record<string, unknown> & { server: string };
@@ -42,8 +42,8 @@ export async function readResource(
   context: Context,
 ): Promise<number> {
   const { output } = context;
-  const config = await openConfig(options, context, (name) => name === server);
-  return withServer(server, config, options, context, async (view) => {
+  const known = await KnownServers.open(options, context, (name) => name === server);
+  return withServer(server, known, options, context, async (view) => {
     const result = await view.readResource(uri, { signal: context.interrupt.signal });
     if (output.json) {
       await output.data(`${JSON.stringify(result)}\n`);

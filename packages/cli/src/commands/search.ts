@@ -4,7 +4,7 @@ import { type CommonOptions, type Context, count, time } from '../context.js';
 import { exitCode } from '../exit-codes.js';
 import { plain } from '../output.js';
 import { notReady, worst } from '../ready-servers.js';
-import { atOnce, openConfig, withRuntime } from '../session.js';
+import { KnownServers } from '../resident/known-servers.js';
 import { table } from '../table.js';
 
 export interface SearchCommandOptions extends CommonOptions {
@@ -22,11 +22,13 @@ export async function search(
   const { output, interrupt } = context;
   const timeoutMs = time('--timeout', options.timeout);
   const limit = count('--limit', options.limit, MAX_LIMIT) ?? DEFAULT_LIMIT;
-  const config = await openConfig(options, context);
-  return withRuntime(atOnce(config), context, async (runtime) => {
-    const report = await interrupt.race(runtime.ready(timeoutMs === undefined ? {} : { timeoutMs }));
+  const known = await KnownServers.open(options, context);
+  return known.use(undefined, async (host, servers) => {
+    const report = await interrupt.race(
+      host.ready({ servers, ...(timeoutMs === undefined ? {} : { timeoutMs }) }),
+    );
     for (const failure of report.failed) output.note(notReady(failure));
-    const found = await findTools(runtime, words.join(' '), limit);
+    const found = await findTools(host.tools(), words.join(' '), limit);
     if (output.json) {
       const lines = found.map(({ server, name, fullName, description, inputSchema, annotations }) =>
         JSON.stringify({ server, name, fullName, description, inputSchema, annotations }),

@@ -50,6 +50,18 @@ export function residentCommands(
       choose(async (context) => (await import('../commands/status.js')).status(options, context), options),
     );
 
+  about(program.command('top'))
+    .description('the same on a live screen, with keys to sort, restart and disable, and the logs')
+    .action((options: CommonOptions) =>
+      choose(async (context) => (await import('../commands/top.js')).top(options, context), options),
+    );
+
+  about(program.command('reload'))
+    .description('let the resident look at its config files now')
+    .action((options: CommonOptions) =>
+      choose(async (context) => (await import('../commands/reload.js')).reload(options, context), options),
+    );
+
   about(program.command('events'))
     .description('what happened in the resident lately')
     .option('-f, --follow', 'and what happens from now on')

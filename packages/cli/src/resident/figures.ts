@@ -1,4 +1,5 @@
 /** Figures as a table shows them: short, and with their unit. Pure. */
+import type { ServerRow } from '@bulkhead/runtime/control/client';
 
 export function age(ms: number): string {
   const seconds = Math.floor(ms / 1_000);
@@ -8,6 +9,14 @@ export function age(ms: number): string {
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return `${hours}h${String(minutes % 60).padStart(2, '0')}m`;
   return `${Math.floor(hours / 24)}d${hours % 24}h`;
+}
+
+/** Ended calls that were not `ok`. */
+export function errorsOf({ outcomes }: ServerRow['stats']): number {
+  return Object.entries(outcomes).reduce(
+    (sum, [outcome, count]) => (outcome === 'ok' ? sum : sum + count),
+    0,
+  );
 }
 
 export function milliseconds(value: number | undefined): string {

@@ -14,6 +14,7 @@ import {
 } from '@bulkhead/runtime/control/client';
 import { BulkheadError } from '@bulkhead/workers/errors';
 import { type CommonOptions, type Context, trustsProject } from '../context.js';
+import { recordFile } from '../recording.js';
 
 /** Name of the resident of these files in this directory, unless it was given another. */
 export function ownName({ projectDir, files }: ConfigSource): string {
@@ -39,7 +40,7 @@ export function ownEntry(source: ConfigSource): ControlEntry | undefined {
  * It refuses every request when its configuration is another one.
  */
 export function standIn(options: CommonOptions, { output, interrupt }: Context): ControlClient | undefined {
-  if (options.resident === false) return undefined;
+  if (options.resident === false || recordFile() !== undefined) return undefined;
   try {
     const source = configSource(options.config);
     const entry = ownEntry(source);

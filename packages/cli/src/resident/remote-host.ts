@@ -1,12 +1,34 @@
-/** Servers of a resident, with the face of a runtime of one's own: what `call` and `tools` need of one. */
+/** Servers of a resident, with the face of a runtime of one's own: what the everyday commands need of one. */
 import type { CallOptions, CatalogTool, RawArguments, RuntimeApi, ServerView } from '@bulkhead/runtime';
-import { type ControlClient, isGone, isMismatch, isUnsent } from '@bulkhead/runtime/control/client';
+import {
+  type ControlClient,
+  isGone,
+  isMismatch,
+  isUnsent,
+  type ResourceUpdate,
+} from '@bulkhead/runtime/control/client';
 import { BulkheadError } from '@bulkhead/workers/errors';
 
 /** What a command needs of the servers that it uses, wherever they run. */
 export type ToolHost = Pick<RuntimeApi, 'ready' | 'tools'> & {
-  server(name: string): Pick<ServerView, 'name' | 'callTool'>;
+  server(name: string): HostedServer;
+  /** Resolves once the server has taken the subscription; the loop ends with `signal` or with the servers. */
+  updates(server: string, uri: string, signal: AbortSignal): Promise<AsyncIterable<ResourceUpdate>>;
 };
+
+export type HostedServer = Pick<
+  ServerView,
+  | 'name'
+  | 'callTool'
+  | 'listResources'
+  | 'listResourceTemplates'
+  | 'readResource'
+  | 'listPrompts'
+  | 'getPrompt'
+>;
+
+type Rows = Record<string, unknown>[];
+type Row = Record<string, unknown>;
 
 export function remoteHost(client: ControlClient): ToolHost {
   let tools: readonly CatalogTool[] = [];
@@ -18,10 +40,16 @@ export function remoteHost(client: ControlClient): ToolHost {
       return report;
     },
     tools: () => tools,
+    updates: (server, uri) => client.updates(server, uri),
     server: (name) => ({
       name,
       callTool: (tool, args, options = {}) =>
         client.call({ server: name, tool, ...sent(args, options) }, options.signal),
+      listResources: () => client.offer<Rows>(name, { ask: 'resources' }),
+      listResourceTemplates: () => client.offer<Rows>(name, { ask: 'templates' }),
+      readResource: (uri) => client.offer<Row>(name, { ask: 'read', uri }),
+      listPrompts: () => client.offer<Rows>(name, { ask: 'prompts' }),
+      getPrompt: (prompt, args = {}) => client.offer<Row>(name, { ask: 'prompt', prompt, args }),
     }),
   };
 }

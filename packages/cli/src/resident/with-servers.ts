@@ -3,6 +3,7 @@ import type { LoadedConfig } from '@bulkhead/runtime';
 import type { CommonOptions, Context } from '../context.js';
 import { withRuntime } from '../session.js';
 import { standIn } from './find-resident.js';
+import { ownHost } from './own-host.js';
 import { mayGoElsewhere, remoteHost, type ToolHost } from './remote-host.js';
 
 /** `use` runs again, with servers of its own, when the resident goes away before anything was sent. */
@@ -20,5 +21,5 @@ export async function withServers<T>(
       if (!mayGoElsewhere(error)) throw error;
     }
   }
-  return withRuntime(config, context, use);
+  return withRuntime(config, context, (runtime) => use(ownHost(runtime)));
 }

@@ -1,8 +1,11 @@
 /** Pulls the input piece by piece, only while the batch has room, and lets go of it at once when told to stop. */
 import { type InputLine, LineSplitter } from './lines.js';
 
+type Piece = Uint8Array | InputLine[];
+
 export interface InputReaderOptions {
-  input: AsyncIterable<Uint8Array>;
+  /** Bytes, or lines that are made already. */
+  input: AsyncIterable<Piece>;
   maxLineBytes: number;
   hasRoom: () => boolean;
   /** Lines of one piece; blank ones are left out. */
@@ -33,7 +36,7 @@ export class InputReader {
           onLines(splitter.end());
           break;
         }
-        onLines(splitter.push(piece));
+        onLines(Array.isArray(piece) ? piece : splitter.push(piece));
         await this.#room();
       }
       return undefined;
@@ -54,7 +57,7 @@ export class InputReader {
   }
 
   // Racing against one long-lived promise would keep a reaction per piece alive until the end.
-  #next(pieces: AsyncIterator<Uint8Array>): Promise<Uint8Array | undefined> {
+  #next(pieces: AsyncIterator<Piece>): Promise<Piece | undefined> {
     return new Promise((resolve, reject) => {
       this.#wake = () => resolve(undefined);
       pieces.next().then((step) => resolve(step.done === true ? undefined : step.value), reject);
@@ -72,7 +75,7 @@ export class InputReader {
   }
 
   /** A stream that still waits for data only ends by being destroyed; `return()` would queue behind its read. */
-  #letGo(pieces: AsyncIterator<Uint8Array>): void {
+  #letGo(pieces: AsyncIterator<Piece>): void {
     const { input } = this.#options;
     if ('destroy' in input && typeof input.destroy === 'function') input.destroy();
     else void pieces.return?.()?.catch(() => {});

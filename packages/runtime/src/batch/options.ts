@@ -2,6 +2,9 @@
 import type { Writable } from 'node:stream';
 import type { ErrorCode, Outcome } from '@bulkhead/workers';
 import type { RuntimeApi, RuntimeEvents, ServerView } from '../api.js';
+import type { BatchJournal } from './journal.js';
+import type { InputLine } from './lines.js';
+import type { RetryOptions } from './retry.js';
 
 /** Default numbers of a batch; durations in ms, sizes in bytes. */
 export const batchDefaults = {
@@ -35,8 +38,8 @@ export interface BatchRuntime extends Pick<RuntimeApi, 'ready' | 'tools' | 'stat
 
 export interface BatchOptions {
   runtime: BatchRuntime;
-  /** JSON Lines as bytes in pieces of any size; see docs/batch.md. */
-  input: AsyncIterable<Uint8Array>;
+  /** JSON Lines as bytes in pieces of any size, or lines made by `mapInput()`; see docs/batch.md. */
+  input: AsyncIterable<Uint8Array | InputLine[]>;
   /** Takes one line of JSON per input line. It is flushed, but not ended. */
   output: Writable;
   /** Calls in flight over all servers, 1 or more. Default 64. */
@@ -49,6 +52,16 @@ export interface BatchOptions {
   connectTimeoutMs?: number;
   /** Calls in flight per server, by name. Default: 64. */
   windows?: ReadonlyMap<string, number>;
+  /** Calls a second per server, by name; `*` is every server that has none of its own. Default: no limit. */
+  rates?: ReadonlyMap<string, number>;
+  /** Further tries of calls that certainly did not run or whose line is `idempotent`. Default: none. */
+  retry?: RetryOptions;
+  /** Stop at the first line that is not `ok`, as an interrupt would. Default false. */
+  failFast?: boolean;
+  /** Check every line against the input schema of its tool and call none. Default false. */
+  dryRun?: boolean;
+  /** Of `openJournal()`: lines that have their result are passed over, started ones are not repeated. */
+  journal?: BatchJournal;
   /** Servers whose calls are not even tried, by name, with the reason that each of their lines gets. */
   unavailable?: ReadonlyMap<string, { code: ErrorCode; message: string }>;
   /** Aborting stops reading and starting; calls in flight get `graceMs`, then end as `cancelled`. */
@@ -84,6 +97,8 @@ export interface ServerSummary {
 export interface BatchSummary {
   /** Lines read, blank ones not counted. */
   lines: number;
+  /** Lines passed over, because an earlier run has written their results. */
+  skipped: number;
   /** Lines written. */
   done: number;
   ok: number;
@@ -97,7 +112,7 @@ export interface BatchSummary {
   /** At least one server was asked for and none of them ever became ready. */
   noServerStarted: boolean;
   /** Why the batch ended before the input did. */
-  stopped: 'interrupted' | 'output-failed' | 'input-failed' | undefined;
+  stopped: 'interrupted' | 'output-failed' | 'input-failed' | 'failed-fast' | undefined;
   /** The error behind `output-failed` and `input-failed`. */
   cause: Error | undefined;
   tookMs: number;

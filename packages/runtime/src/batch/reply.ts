@@ -15,8 +15,15 @@ export interface LineHead {
   tool: string | undefined;
 }
 
-export function resultLine(head: LineHead, result: ToolResult, waitedMs: number): string | SpilledLine {
-  const { outcome, isError, attempts, timing } = result;
+/** `earlierAttempts` counts those of the tries before. */
+export function resultLine(
+  head: LineHead,
+  result: ToolResult,
+  waitedMs: number,
+  earlierAttempts = 0,
+): string | SpilledLine {
+  const { outcome, isError, timing } = result;
+  const attempts = result.attempts + earlierAttempts;
   const before = `${begin(head, outcome, isError)},"result":`;
   const after = end(attempts, waitedMs + timing.queueMs, timing.callMs);
   const file = result.spilled;
@@ -30,6 +37,18 @@ export function errorLine(
 ): string {
   const shown = JSON.stringify({ code: error.code, message: wellFormed(error.message) });
   return `${begin(head, error.outcome, true)},"error":${shown}${end(facts.attempts, facts.queueMs, facts.callMs)}`;
+}
+
+/** A line of a dry run, where nothing has been called. `note` says why the arguments could not be checked. */
+export function checkedLine(
+  head: LineHead,
+  { error, note }: { error?: { code: ErrorCode; message: string }; note?: string } = {},
+): string {
+  const about = `{"id":${head.id},"line":${head.line}${names(head)},"valid":${error === undefined}`;
+  if (error !== undefined) {
+    return `${about},"error":${JSON.stringify({ code: error.code, message: wellFormed(error.message) })}}`;
+  }
+  return note === undefined ? `${about}}` : `${about},"note":${JSON.stringify(wellFormed(note))}}`;
 }
 
 /** How many times a failed call was handed to a server: as the error says, else as its outcome implies. */

@@ -4,6 +4,7 @@
  */
 import { BulkheadError, type ErrorCode, serverDefaults } from '@bulkhead/workers';
 import type { BatchRuntime, BatchServer } from './options.js';
+import { TokenBucket } from './rate.js';
 import type { BatchCall } from './record.js';
 import type { LineHead } from './reply.js';
 import { Scheduler } from './schedule.js';
@@ -17,8 +18,14 @@ export interface Item {
   call: BatchCall;
   readAt: number;
   bytes: number;
-  /** How often its call was started. */
+  /** How often its call was started in this try. */
   starts: number;
+  /** Tries after the first. */
+  retries: number;
+  /** How often its call was handed to a server in tries that are over. */
+  attempts: number;
+  /** Writes how the last try ended; set between two tries, for when no further one comes about. */
+  lastEnd: (() => void) | undefined;
 }
 
 export interface RouterOptions {
@@ -26,6 +33,8 @@ export interface RouterOptions {
   slots: number;
   connectTimeoutMs: number | undefined;
   windows: ReadonlyMap<string, number>;
+  /** Calls a second, by server; `*` is every other one. */
+  rates: ReadonlyMap<string, number>;
   unavailable: ReadonlyMap<string, { code: ErrorCode; message: string }>;
   /** Ends a line whose call will never start. */
   refuse: (item: Item, error: BulkheadError) => void;
@@ -41,6 +50,9 @@ export class Router {
   /** By full name. */
   readonly #unresolved = new Map<string, Item[]>();
   #unresolvedCount = 0;
+  /** Of lanes with a rate, and the timer of those that wait for their next token. */
+  readonly #buckets = new Map<string, TokenBucket>();
+  readonly #throttled = new Map<string, NodeJS.Timeout>();
   #inputEnded = false;
 
   constructor(options: RouterOptions) {
@@ -70,6 +82,7 @@ export class Router {
   }
 
   close(): void {
+    for (const timer of this.#throttled.values()) clearTimeout(timer);
     this.#desk.close();
   }
 
@@ -88,8 +101,11 @@ export class Router {
       return;
     }
     if (!this.#lanes.has(server)) {
+      const { windows, rates } = this.#options;
       this.#lanes.add(server);
-      this.#scheduler.addLane(server, this.#options.windows.get(server) ?? serverDefaults.window);
+      this.#scheduler.addLane(server, windows.get(server) ?? serverDefaults.window);
+      const rate = rates.get(server) ?? rates.get('*');
+      if (rate !== undefined) this.#buckets.set(server, new TokenBucket(rate, performance.now()));
       this.#scheduler.setOpen(server, standing.is === 'open');
     }
     this.#scheduler.push(server, item);
@@ -104,7 +120,17 @@ export class Router {
     // Lanes are open only while their server is.
     if (standing.is !== 'open')
       throw new Error(`the lane of "${item.head.server}" is open, its server is not`);
+    if (this.#buckets.size > 0) this.#takeToken(item.head.server ?? '');
     return { item, view: standing.view };
+  }
+
+  /** Another try of a line whose call has ended: its turn is before lines that were never started. */
+  again(item: Item): void {
+    const server = item.head.server ?? '';
+    const standing = this.#desk.standing(server);
+    if (standing.is === 'shut')
+      this.#options.refuse(item, new BulkheadError(standing.code, standing.message));
+    else this.#scheduler.unshift(server, item);
   }
 
   done({ head }: Item): void {
@@ -144,7 +170,7 @@ export class Router {
 
   #serverChanged(server: string, standing: Standing): void {
     if (this.#lanes.has(server)) {
-      this.#scheduler.setOpen(server, standing.is === 'open');
+      this.#scheduler.setOpen(server, standing.is === 'open' && !this.#throttled.has(server));
       if (standing.is === 'shut') {
         const error = new BulkheadError(standing.code, standing.message);
         for (const item of this.#scheduler.drain(server)) this.#options.refuse(item, error);
@@ -158,6 +184,23 @@ export class Router {
     }
     this.#expectMore();
     this.#options.onChange();
+  }
+
+  /** Takes out the lines that wait for another try. */
+  takeRetried(): Item[] {
+    return this.#scheduler.takeIf((item) => item.lastEnd !== undefined);
+  }
+
+  #takeToken(server: string): void {
+    const waitMs = this.#buckets.get(server)?.take(performance.now()) ?? 0;
+    if (waitMs === 0) return;
+    this.#scheduler.setOpen(server, false);
+    const timer = setTimeout(() => {
+      this.#throttled.delete(server);
+      this.#scheduler.setOpen(server, this.#desk.standing(server).is === 'open');
+      this.#options.onChange();
+    }, waitMs);
+    this.#throttled.set(server, timer);
   }
 
   #expectMore(): void {

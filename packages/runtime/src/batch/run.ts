@@ -2,27 +2,17 @@
  * Runs a batch: lines in, calls to many servers at once, lines out. Memory stays constant, because reading stops
  * while too much is held and starting stops while the output is full.
  */
-import { BulkheadError, encodeError, type Outcome } from '@bulkhead/workers';
-import type { CallOptions, ToolResult } from '../api.js';
-import { trustedRawArguments } from '../call.js';
+import { BulkheadError, type Outcome } from '@bulkhead/workers';
+import { Calls } from './calls.js';
 import { InputReader } from './input.js';
 import type { InputLine } from './lines.js';
-import {
-  type BatchOptions,
-  type BatchProgress,
-  type BatchServer,
-  type BatchSummary,
-  batchDefaults,
-} from './options.js';
+import { type BatchOptions, type BatchProgress, type BatchSummary, batchDefaults } from './options.js';
 import { type BadLine, bad, parseRecord } from './record.js';
-import { attemptsOf, errorLine, type LineHead, resultLine } from './reply.js';
+import { errorLine, type LineHead } from './reply.js';
 import { type Item, Router } from './router.js';
 import type { SpilledLine } from './spilled-line.js';
 import { Tally } from './tally.js';
 import { LineWriter } from './write.js';
-
-/** Unsent calls end with one of these; they may be started again. */
-const UNSENT = new Set(['NOT_READY', 'CONNECTION_LOST']);
 
 /**
  * Runs every line of `input` as a tool call and writes one line each to `output`. Never rejects for a bad line, a bad
@@ -38,12 +28,14 @@ class BatchRun {
   readonly #router: Router;
   readonly #writer: LineWriter;
   readonly #input: InputReader;
+  readonly #calls: Calls;
   readonly #tally = new Tally();
   readonly #abort = new AbortController();
-  readonly #ended: Promise<void>;
+  readonly #over: Promise<void>;
   #end: () => void = () => {};
   readonly #startedAt = performance.now();
   #lines = 0;
+  #skipped = 0;
   #heldBytes = 0;
   #doneBytes = 0;
   #notStarted = 0;
@@ -56,7 +48,7 @@ class BatchRun {
 
   constructor(options: BatchOptions) {
     this.#options = options;
-    this.#ended = new Promise((resolve) => {
+    this.#over = new Promise((resolve) => {
       this.#end = resolve;
     });
     this.#limits = { ...batchDefaults, ...options.limits };
@@ -65,9 +57,23 @@ class BatchRun {
       slots: Math.max(1, options.concurrency ?? this.#limits.concurrency),
       connectTimeoutMs: options.connectTimeoutMs,
       windows: options.windows ?? new Map(),
+      rates: options.dryRun === true ? new Map() : (options.rates ?? new Map()),
       unavailable: options.unavailable ?? new Map(),
-      refuse: (item, error) => this.#refuse(item, error),
+      refuse: (item, error) => this.#calls.refuse(item, error),
       onChange: () => this.#pump(),
+    });
+    this.#calls = new Calls({
+      batch: options,
+      router: this.#router,
+      signal: this.#abort.signal,
+      maxStarts: this.#limits.maxStarts,
+      write: (item, text, outcome, callMs) => this.#write(item, text, outcome, callMs),
+      onChange: () => this.#pump(),
+      onJournalFailure: (failure) => {
+        this.#halt('output-failed', failure);
+        this.#notStarted++;
+        this.#pump();
+      },
     });
     this.#writer = new LineWriter(options.output, {
       ordered: options.ordered ?? false,
@@ -103,8 +109,8 @@ class BatchRun {
         this.#cause = failure;
       }
       this.#pump();
-      await this.#ended;
-      if (this.#halted) this.#writer.releaseAll();
+      await this.#over;
+      if (this.#halted) await this.#letEarlyGo();
       await this.#writer.flushed();
     } finally {
       clearInterval(ticker);
@@ -120,27 +126,46 @@ class BatchRun {
 
   #accept({ line, text, problem, bytes }: InputLine): void {
     if (this.#halted) return;
+    const fate = this.#options.journal?.fate(line);
+    if (fate?.is === 'done') {
+      this.#skipped++;
+      this.#doneBytes += bytes;
+      return;
+    }
     const seq = this.#lines++;
+    if (fate?.is === 'kept') {
+      this.#put(seq, fate.text, fate.head.server, fate.head.outcome, bytes);
+      return;
+    }
     const record = text === undefined ? bad(problem ?? 'unreadable') : parseRecord(text);
     const head: LineHead = { id: record.id, line, server: record.server, tool: record.tool };
     if (record.kind === 'bad') {
       this.#refuseLine(seq, head, record, bytes);
       return;
     }
+    if (fate?.is === 'unknown' && !record.idempotent) {
+      const text = errorLine(head, unknownFate(line), { attempts: 1, queueMs: 0, callMs: 0 });
+      this.#put(seq, text, head.server, 'outcome_unknown', bytes);
+      return;
+    }
     this.#heldBytes += bytes;
-    this.#router.route({ seq, head, call: record, readAt: performance.now(), bytes, starts: 0 });
+    this.#router.route({
+      seq,
+      head,
+      call: record,
+      readAt: performance.now(),
+      bytes,
+      starts: 0,
+      retries: 0,
+      attempts: 0,
+      lastEnd: undefined,
+    });
   }
 
   #refuseLine(seq: number, head: LineHead, { problem }: BadLine, bytes: number): void {
-    const error = {
-      code: 'BAD_INPUT',
-      message: `line ${head.line}: ${problem}`,
-      outcome: 'rejected',
-    } as const;
-    this.#doneBytes += bytes;
+    const error = new BulkheadError('BAD_INPUT', `line ${head.line}: ${problem}`);
     this.#tally.badInput++;
-    this.#tally.add(undefined, 'rejected', undefined);
-    this.#writer.put(seq, errorLine(head, error, { attempts: 0, queueMs: 0, callMs: 0 }));
+    this.#put(seq, this.#calls.refusal(head, error), undefined, 'rejected', bytes);
   }
 
   #pump(): void {
@@ -149,64 +174,35 @@ class BatchRun {
       const crowded = this.#writer.earlyChars > this.#limits.readAheadBytes;
       const next = this.#router.next(crowded ? this.#writer.nextSeq : undefined);
       if (next === undefined) break;
-      this.#start(next.item, next.view);
+      this.#calls.start(next.item, next.view);
     }
     this.#input.roomMayHaveCome();
-    const nothingLeft = this.#halted || this.#router.waiting === 0;
+    const nothingLeft = this.#halted || this.#waiting === 0;
     if (this.#inputEnded && nothingLeft && this.#router.inFlight === 0) this.#end();
   }
 
-  #start(item: Item, view: BatchServer): void {
-    const startedAt = performance.now();
-    item.starts++;
-    const options: CallOptions = {
-      signal: this.#abort.signal,
-      route: 'batch',
-      idempotent: item.call.idempotent,
-    };
-    const timeoutMs = item.call.timeoutMs ?? this.#options.timeoutMs;
-    // A limit that a person gave is the whole time a call may take: progress does not stretch it.
-    if (timeoutMs !== undefined) Object.assign(options, { timeoutMs, maxMs: timeoutMs });
-    view.callTool(item.head.tool ?? '', trustedRawArguments(item.call.arguments), options).then(
-      (result) => this.#answered(item, result, startedAt),
-      (error: unknown) => this.#failed(item, error, startedAt),
-    );
-  }
-
-  #answered(item: Item, result: ToolResult, startedAt: number): void {
-    this.#router.done(item);
-    const text = resultLine(item.head, result, startedAt - item.readAt);
-    this.#write(item, text, result.outcome, result.timing.callMs);
-    this.#pump();
-  }
-
-  #failed(item: Item, cause: unknown, startedAt: number): void {
-    const error = cause instanceof BulkheadError ? cause : internal(cause);
-    if (UNSENT.has(error.code) && item.starts < this.#limits.maxStarts && !this.#halted) {
-      this.#router.unsent(item);
-    } else {
-      this.#router.done(item);
-      const facts = {
-        attempts: attemptsOf(error),
-        queueMs: startedAt - item.readAt,
-        callMs: performance.now() - startedAt,
-      };
-      this.#write(item, errorLine(item.head, error, facts), error.outcome, undefined);
-    }
-    this.#pump();
-  }
-
-  /** Ends a line whose call never started. */
-  #refuse(item: Item, error: BulkheadError): void {
-    const facts = { attempts: 0, queueMs: performance.now() - item.readAt, callMs: 0 };
-    this.#write(item, errorLine(item.head, error, facts), error.outcome, undefined);
+  /** Lines that are read, but neither started nor done. */
+  get #waiting(): number {
+    return this.#router.waiting + this.#calls.waiting;
   }
 
   #write(item: Item, text: string | SpilledLine, outcome: Outcome, callMs: number | undefined): void {
     this.#heldBytes -= item.bytes;
-    this.#doneBytes += item.bytes;
-    this.#tally.add(item.head.server, outcome, callMs);
-    this.#writer.put(item.seq, text);
+    this.#put(item.seq, text, item.head.server, outcome, item.bytes, callMs);
+  }
+
+  #put(
+    seq: number,
+    text: string | SpilledLine,
+    server: string | undefined,
+    outcome: Outcome,
+    bytes: number,
+    callMs?: number,
+  ): void {
+    this.#doneBytes += bytes;
+    this.#tally.add(server, outcome, callMs);
+    this.#writer.put(seq, text);
+    if (outcome !== 'ok' && this.#options.failFast === true && !this.#halted) this.#halt('failed-fast');
   }
 
   #halt(stopped: NonNullable<BatchSummary['stopped']>, cause?: Error): void {
@@ -215,13 +211,25 @@ class BatchRun {
     this.#cause = cause;
     if (!this.#halted) {
       this.#halted = true;
+      this.#calls.stop();
       this.#notStarted = this.#router.waiting;
       this.#input.stop();
     }
-    const graceMs = stopped === 'interrupted' ? this.#limits.graceMs : 0;
+    const graceMs = stopped === 'output-failed' ? 0 : this.#limits.graceMs;
     clearTimeout(this.#grace);
     this.#grace = setTimeout(() => this.#abort.abort(), graceMs);
     this.#pump();
+  }
+
+  /** Lines are missing now. Those that wait for one are written, or kept for a run that will have it. */
+  async #letEarlyGo(): Promise<void> {
+    const { ordered, journal } = this.#options;
+    if (ordered === true && journal !== undefined) {
+      await journal.keep(this.#writer.takeEarly()).catch((error: Error) => {
+        this.#cause ??= error;
+      });
+    }
+    this.#writer.releaseAll();
   }
 
   #hasRoom(): boolean {
@@ -244,7 +252,7 @@ class BatchRun {
       done: this.#tally.done,
       failed: this.#tally.done - this.#tally.ok,
       inFlight: this.#router.inFlight,
-      waiting: this.#router.waiting,
+      waiting: this.#waiting,
       doneBytes: this.#doneBytes,
       inputEnded: this.#inputEnded,
     };
@@ -253,6 +261,7 @@ class BatchRun {
   #summary(restarts: ReadonlyMap<string, number>): BatchSummary {
     return {
       lines: this.#lines,
+      skipped: this.#skipped,
       done: this.#tally.done,
       ok: this.#tally.ok,
       badInput: this.#tally.badInput,
@@ -267,6 +276,10 @@ class BatchRun {
   }
 }
 
-function internal(cause: unknown): BulkheadError {
-  return new BulkheadError('INTERNAL', encodeError(cause).message, { cause });
+function unknownFate(line: number): BulkheadError {
+  return new BulkheadError(
+    'OUTCOME_UNKNOWN',
+    `line ${line}: an earlier run of this batch ended after it had started the call and before it wrote an answer, ` +
+      'so the tool may have run. Look whether it did; lines with "idempotent": true are run again',
+  );
 }

@@ -95,6 +95,19 @@ export class Scheduler<T> {
     return items;
   }
 
+  /** Takes the items for which `wanted` holds out of all lanes. */
+  takeIf(wanted: (item: T) => boolean): T[] {
+    return this.#order.flatMap((lane) => {
+      const waiting = lane.waiting.slice(lane.head);
+      const taken = waiting.filter(wanted);
+      lane.waiting = waiting.filter((item) => !wanted(item));
+      lane.head = 0;
+      this.#waiting -= taken.length;
+      this.#count(lane);
+      return taken;
+    });
+  }
+
   /** The next item to start, already counted as in flight; undefined when nothing may start now. */
   next(): T | undefined {
     if (this.#inFlight >= this.#slots || this.#waiting === 0) return undefined;
@@ -109,12 +122,19 @@ export class Scheduler<T> {
     return undefined;
   }
 
-  /** Like {@link next}, but only an item at the front of a lane for which `wanted` holds, whatever the shares. */
+  /** Like {@link next}, but only the item for which `wanted` holds, wherever it stands and whatever the shares. */
   nextIf(wanted: (item: T) => boolean): T | undefined {
     if (this.#inFlight >= this.#slots) return undefined;
     for (const lane of this.#order) {
-      if (!lane.open || lane.head >= lane.waiting.length || lane.inFlight >= lane.window) continue;
-      if (wanted(lane.waiting[lane.head] as T)) return this.#take(lane);
+      if (!lane.open || lane.inFlight >= lane.window) continue;
+      // Seldom behind the front: it came back for another try, or its server was found later.
+      for (let index = lane.head; index < lane.waiting.length; index++) {
+        const item = lane.waiting[index] as T;
+        if (!wanted(item)) continue;
+        lane.waiting.splice(index, 1);
+        lane.waiting.splice(lane.head, 0, item);
+        return this.#take(lane);
+      }
     }
     return undefined;
   }

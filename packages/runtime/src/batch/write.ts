@@ -89,13 +89,17 @@ export class LineWriter {
     else this.#soon();
   }
 
-  /** After an interrupt lines are missing: what is there goes out, still in order. */
-  releaseAll(): void {
-    for (const seq of [...this.#early.keys()].sort((a, b) => a - b)) {
-      this.#push(this.#early.get(seq) ?? '');
-    }
+  /** Takes out the lines that wait for an earlier one, in order. */
+  takeEarly(): (string | SpilledLine)[] {
+    const early = [...this.#early].sort(([a], [b]) => a - b).map(([, text]) => text);
     this.#early.clear();
     this.#earlyChars = 0;
+    return early;
+  }
+
+  /** After an interrupt lines are missing: what is there goes out, still in order. */
+  releaseAll(): void {
+    for (const text of this.takeEarly()) this.#push(text);
     this.#soon();
   }
 

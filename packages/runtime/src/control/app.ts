@@ -1,6 +1,6 @@
 /**
  * The HTTP face of a runtime: who may ask, what an error looks like, and the routes that only look on. Routes that use
- * servers stand in `server-routes.ts`, those that never end in `stream-routes.ts`.
+ * servers stand in `server-routes.ts` and `offer-routes.ts`, those that never end in `stream-routes.ts`.
  */
 import { BulkheadError, type ErrorCode, encodeError } from '@bulkhead/workers';
 import { Hono } from 'hono';
@@ -9,6 +9,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { RuntimeApi } from '../api.js';
 import type { EventFeed } from './event-feed.js';
 import { metricsText } from './metrics.js';
+import { offerRoutes } from './offer-routes.js';
 import type { ControlOptions } from './options.js';
 import { CONTROL_PROTOCOL, type ControlFailure, controlHeader, type Health, mismatch } from './protocol.js';
 import { serverRoutes } from './server-routes.js';
@@ -78,6 +79,7 @@ export function controlApp(context: ControlContext): Hono {
     return c.json({ pid: process.pid }, 202);
   });
   serverRoutes(app, context);
+  offerRoutes(app, context);
   streamRoutes(app, context);
   return app;
 }

@@ -2,6 +2,7 @@
  * `@bulkhead/runtime/control/client`: asks a runtime over its control socket. Loads nothing but Node's own HTTP client,
  * so that a command line that uses it starts at once.
  */
+import type { IncomingMessage } from 'node:http';
 import type { CatalogRevision, CatalogTool, ReadyReport, ReconfigureReport } from '../api.js';
 import type { ControlEntry } from './entries.js';
 import { type Ask, exchange, readAll } from './exchange.js';
@@ -13,6 +14,8 @@ import {
   type FoundTool,
   type Health,
   mismatch,
+  type Offer,
+  type ResourceUpdate,
   type ServerCommand,
   type StatusReport,
 } from './protocol.js';
@@ -124,6 +127,19 @@ export class ControlClient {
     return new RemoteToolResult(text, request);
   }
 
+  /** What a server offers besides calls; it must be ready. The answer is as the methods of `ServerView` give it. */
+  offer<T>(server: string, offer: Offer): Promise<T> {
+    const path = `/v1/offers/${encodeURIComponent(server)}`;
+    const body = JSON.stringify(offer);
+    return this.#unlessStuck((signal) => this.#json({ method: 'POST', path, body, signal }));
+  }
+
+  /** Resolves once the server has taken the subscription, which ends with the loop. The loop ends with the runtime. */
+  async updates(server: string, uri: string): Promise<AsyncGenerator<ResourceUpdate>> {
+    const path = `/v1/updates/${encodeURIComponent(server)}?uri=${encodeURIComponent(uri)}`;
+    return this.#stream(await this.#ask({ method: 'GET', path }));
+  }
+
   command(
     server: string,
     command: ServerCommand,
@@ -156,7 +172,11 @@ export class ControlClient {
   /** @param options `recent`: how many of the latest come first. Ends with the runtime. */
   async *events(options: { recent: number; follow: boolean }): AsyncGenerator<ControlEvent> {
     const path = `/v1/events?recent=${options.recent}&follow=${options.follow ? 1 : 0}`;
-    const answer = await this.#ask({ method: 'GET', path });
+    yield* this.#stream<ControlEvent>(await this.#ask({ method: 'GET', path }));
+  }
+
+  /** Server-sent events whose data is JSON. */
+  async *#stream<T>(answer: IncomingMessage): AsyncGenerator<T> {
     answer.setEncoding('utf8');
     let rest = '';
     try {
@@ -164,7 +184,7 @@ export class ControlClient {
         const lines = (rest + part).split('\n');
         rest = lines.pop() ?? '';
         for (const line of lines)
-          if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length));
+          if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as T;
       }
     } catch (error) {
       // A stream without an end of its own ends with the runtime, however that ends.

@@ -100,5 +100,19 @@ export interface ControlEvent {
   data: Record<string, unknown>;
 }
 
+/** `POST /v1/offers/:server`: what a server offers besides calls. The answer is that of the same method of `ServerView`. */
+export type Offer =
+  | { ask: 'resources' | 'templates' | 'prompts' }
+  | { ask: 'read'; uri: string }
+  | { ask: 'prompt'; prompt: string; args: Record<string, string> };
+
+/** One event of `GET /v1/updates/:server`: a resource was updated. */
+export interface ResourceUpdate {
+  /** ISO 8601. */
+  at: string;
+  server: string;
+  uri: string;
+}
+
 export const serverCommands = ['start', 'stop', 'restart', 'enable', 'disable', 'drain'] as const;
 export type ServerCommand = (typeof serverCommands)[number];

@@ -1,6 +1,7 @@
 /** What a request to the control socket may hold, and how a mistake in one is told. */
 import { BulkheadError } from '@bulkhead/workers';
 import { z } from 'zod';
+import type { Offer } from './protocol.js';
 
 const ms = z
   .number()
@@ -36,6 +37,20 @@ export const callRequest = z
   );
 
 export const drainRequest = z.strictObject({ timeoutMs: ms.optional() });
+
+export const offerRequest: z.ZodType<Offer> = z.discriminatedUnion('ask', [
+  z.strictObject({ ask: z.literal('resources') }),
+  z.strictObject({ ask: z.literal('templates') }),
+  z.strictObject({ ask: z.literal('read'), uri: z.string() }),
+  z.strictObject({ ask: z.literal('prompts') }),
+  z.strictObject({
+    ask: z.literal('prompt'),
+    prompt: z.string(),
+    args: z.record(z.string(), z.string()).default({}),
+  }),
+]);
+
+export const updatesQuery = z.object({ uri: z.string().min(1) });
 
 export const logsQuery = z.object({
   lines: z.coerce.number().int().min(0).max(100_000).default(100),

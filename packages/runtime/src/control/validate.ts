@@ -42,22 +42,23 @@ async function compile({ $schema: named, ...body }: Record<string, unknown>): Pr
   }
 }
 
+/** By way of `default`: where this is bundled, a CommonJS module has no other name when it is imported late. */
 async function engine(dialect: string) {
   const formats = (await import('ajv-formats')).default as unknown as (ajv: object) => void;
   if (/2020-12/.test(dialect)) {
-    const { Ajv2020 } = await import('ajv/dist/2020.js');
+    const { Ajv2020 } = (await import('ajv/dist/2020.js')).default;
     const ajv = new Ajv2020(options);
     formats(ajv);
     return ajv;
   }
   if (/2019-09/.test(dialect)) {
-    const { Ajv2019 } = await import('ajv/dist/2019.js');
+    const { Ajv2019 } = (await import('ajv/dist/2019.js')).default;
     const ajv = new Ajv2019(options);
     formats(ajv);
     return ajv;
   }
   if (!/draft-0?[467]/.test(dialect)) return undefined;
-  const { Ajv } = await import('ajv');
+  const { Ajv } = (await import('ajv')).default;
   const ajv = new Ajv(options);
   formats(ajv);
   return ajv;

@@ -28,6 +28,7 @@ import { listenOnce } from './listener.js';
 import { openSession } from './open-session.js';
 import { OutputChecker } from './output-checker.js';
 import { Rate } from './rate.js';
+import { Recorder } from './recorder.js';
 import { Refresher } from './refresher.js';
 import type { Session } from './session.js';
 import { Spill } from './spill.js';
@@ -61,11 +62,13 @@ export class ServerThread implements ServerControl {
   #connection: Connection | undefined;
   #hash = '';
   readonly #events = new Rate(100, 500);
+  readonly #recorder: Recorder | undefined;
 
   constructor(init: ServerThreadInit, notices: MessagePort) {
     this.#init = init;
     this.#notices = notices;
     this.#board = Board.attach(init.board);
+    this.#recorder = init.recordFile === undefined ? undefined : new Recorder(init.recordFile, init);
     this.#lane = new Lane({
       server: init.name,
       slot: init.slot,
@@ -201,6 +204,7 @@ export class ServerThread implements ServerControl {
       maxMessageBytes: options.maxMessageBytes,
       onBytes: () => this.#board.add(slot, 'bytes'),
       onSkipped: () => this.#board.add(slot, 'skipped'),
+      recorder: this.#recorder,
     };
   }
 

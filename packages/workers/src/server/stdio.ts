@@ -12,6 +12,7 @@ import { AnswerScanner } from './answer-scan.js';
 import { looksLikeContentLength, readLine } from './envelope.js';
 import { LineFramer } from './framing.js';
 import { SkippedLines } from './noise.js';
+import type { Recorder } from './recorder.js';
 import { Router } from './router.js';
 import type { LaneSink, WireTransport } from './transport.js';
 
@@ -29,6 +30,7 @@ export class StdioTransport implements WireTransport {
   readonly #framer: LineFramer;
   readonly #onBytes: () => void;
   readonly #onSkipped: () => void;
+  readonly #recorder: Recorder | undefined;
   readonly #scanner = new AnswerScanner();
   /** The chunk that is being read, as text, if all of it is ASCII: decoded once, for all its answers. */
   #text: string | undefined;
@@ -44,9 +46,15 @@ export class StdioTransport implements WireTransport {
    */
   constructor(
     socket: Socket,
-    options: { maxMessageBytes: number; onBytes: () => void; onSkipped: () => void },
+    options: {
+      maxMessageBytes: number;
+      onBytes: () => void;
+      onSkipped: () => void;
+      recorder?: Recorder | undefined;
+    },
   ) {
     this.#socket = socket;
+    this.#recorder = options.recorder;
     this.#onBytes = options.onBytes;
     this.#onSkipped = options.onSkipped;
     this.#router = new Router({
@@ -70,6 +78,7 @@ export class StdioTransport implements WireTransport {
     this.#started = true;
     this.#socket.on('data', (chunk: Buffer) => {
       this.#onBytes();
+      this.#recorder?.received(chunk);
       this.#text = undefined;
       this.#framer.push(chunk);
       this.#text = undefined;
@@ -118,7 +127,9 @@ export class StdioTransport implements WireTransport {
   }
 
   writeFrames(frames: string): void {
-    if (!this.#ended) this.#socket.write(frames);
+    if (this.#ended) return;
+    this.#recorder?.sent(frames);
+    this.#socket.write(frames);
   }
 
   endInput(): void {

@@ -48,6 +48,7 @@ export interface ChildContext {
   transferBytes: number;
   spillDir: string;
   handlers: HandlerSet;
+  recordFile: string | undefined;
   /** Tells every attached agent. */
   tell: (notice: SupervisorNotice) => void;
   /** Gives each attached agent its own data port to this generation; calls `add` once per agent. */
@@ -516,7 +517,7 @@ export class Child {
 
   #newThread(): ServerThreadHandle {
     this.#generation++;
-    const { board, options, clientInfo, transferBytes, spillDir, handlers } = this.#context;
+    const { board, options, clientInfo, transferBytes, spillDir, handlers, recordFile } = this.#context;
     board.set(this.slot, 'generation', this.#generation);
     const thread = new ServerThreadHandle(
       this.#context.spares.thread(),
@@ -531,6 +532,7 @@ export class Child {
         transferBytes,
         spillDir,
         handlers,
+        recordFile,
       },
       (notice) => this.#heard(notice),
     );

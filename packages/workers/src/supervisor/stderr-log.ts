@@ -29,6 +29,8 @@ export class StderrLog {
       path: directory,
       size: `${Math.max(1, Math.round(maxBytes / 1024))}K`,
       rotate: 1,
+      // What a server says may hold secrets, and its directory may have been there, open to all.
+      mode: 0o600,
     });
     // A full disk or a removed directory costs the log, never the server.
     this.#stream.on('error', () => {});

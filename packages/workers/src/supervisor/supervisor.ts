@@ -44,7 +44,7 @@ export class Supervisor implements SupervisorControl {
 
   constructor(init: SupervisorInit, threadEntry: URL) {
     this.#board = Board.attach(init.board);
-    const { options, clientInfo, runDir, logDir, transferBytes, spillDir, handlers } = init;
+    const { options, clientInfo, runDir, logDir, transferBytes, spillDir, handlers, recordFile } = init;
     const slots = options.gateSlots > 0 ? options.gateSlots : 2 * availableParallelism();
     const gate = new StartGate({ slots, holdMs: options.gateHoldMs });
     const left = reapLeftovers(init.stateDir);
@@ -67,6 +67,7 @@ export class Supervisor implements SupervisorControl {
       transferBytes,
       spillDir,
       handlers,
+      recordFile,
       tell: (notice) => this.#tell(notice),
       connectAgents: (child, add) => this.#connectAgents(child, add),
       groups: {

@@ -30,7 +30,10 @@ const MAX_DEPTH = 6;
 const MAX_PARAMETERS = 200;
 const MAX_DESCRIPTION_CHARS = 4_000;
 
-export class ToolIndex {
+/** What is read of a tool. */
+export type Searched = Pick<Tool, 'name' | 'identity' | 'description' | 'inputSchema'>;
+
+export class ToolIndex<T extends Searched = Tool> {
   readonly #vocabulary = new Set<string>();
   readonly #search = new MiniSearch<Entry>({
     fields: Object.keys(boost),
@@ -40,7 +43,7 @@ export class ToolIndex {
       return term;
     },
   });
-  #indexed = new Map<string, Tool>();
+  #indexed = new Map<string, T>();
   #turn: Promise<unknown> = Promise.resolve();
   #readTools = 0;
 
@@ -53,7 +56,7 @@ export class ToolIndex {
    * The best of `tools` first, at most `limit`; equal scores by name, so that equal questions have equal answers. Costs
    * what differs from the list of the question before. Questions are answered one after the other.
    */
-  find(tools: readonly Tool[], query: string, limit: number): Promise<Tool[]> {
+  find(tools: readonly T[], query: string, limit: number): Promise<T[]> {
     const turn = this.#turn.then(async () => {
       await this.#update(tools);
       return this.#ask(query, limit);
@@ -62,7 +65,7 @@ export class ToolIndex {
     return turn;
   }
 
-  async #update(tools: readonly Tool[]): Promise<void> {
+  async #update(tools: readonly T[]): Promise<void> {
     const next = new Map(tools.map((tool) => [tool.name, tool]));
     for (const [name, tool] of this.#indexed) {
       if (next.get(name) === tool) continue;
@@ -75,7 +78,7 @@ export class ToolIndex {
     this.#readTools += fresh.length;
   }
 
-  #ask(query: string, limit: number): Tool[] {
+  #ask(query: string, limit: number): T[] {
     const asked = [...new Set(words(query))];
     const wider = kindred(asked);
     // Only what no tool says is completed or taken for a slip; otherwise "general" would also ask for "generate".
@@ -104,7 +107,7 @@ function covered(asked: readonly string[], matched: readonly string[]): number {
   return asked.length === 0 ? 1 : asked.filter(has).length / asked.length;
 }
 
-function entryOf({ name, identity, description, inputSchema }: Tool): Entry {
+function entryOf({ name, identity, description, inputSchema }: Searched): Entry {
   const parameters: string[] = [];
   const details: string[] = [];
   describe(inputSchema, 0, parameters, details);

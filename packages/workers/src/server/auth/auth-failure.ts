@@ -6,7 +6,7 @@ import { BulkheadError, type BulkheadErrorInit } from '../../errors.js';
 
 /** Nobody has signed in, or not any more. The server rests as `needs-auth`. */
 export function needsLogin(server: string, why: string): BulkheadError {
-  return failure(server, 'auth', `needs a sign-in: ${why}`, `Run "bulkhead auth login ${server}".`);
+  return failure(server, 'auth', `needs a sign-in: ${why}`, `Run "bulkhead login ${server}".`);
 }
 
 /** Signing in cannot work before somebody changes something. */
@@ -23,7 +23,7 @@ export function authUnavailable(server: string, why: string, cause?: unknown): B
 /** The request needs more permission than the token carries; the session itself goes on. */
 export function scopeRefused(server: string, scopes: readonly string[], why: string): BulkheadError {
   const list = scopes.length === 0 ? 'more permission' : `the scopes ${scopes.join(' ')}`;
-  const message = `Server "${server}" asks for ${list}: ${why}. Run "bulkhead auth login ${server}".`;
+  const message = `Server "${server}" asks for ${list}: ${why}. Run "bulkhead login ${server}".`;
   return new BulkheadError('DENIED', message, {
     server,
     retryable: false,

@@ -31,7 +31,7 @@ export function guardIssuer(
   const expected = settings.issuer ?? (ownCredentials ? record?.issuer : undefined);
   if (expected === undefined || expected.replace(/\/$/, '') === place.issuer.replace(/\/$/, '')) return;
   const why = `now names the authorization server ${place.issuer}, but its credentials belong to ${expected}`;
-  const hint = `If that is right, run "bulkhead auth logout ${server}" and set "auth.issuer".`;
+  const hint = `If that is right, run "bulkhead logout ${server}" and set "auth.issuer".`;
   throw authRefused(server, why, hint);
 }
 

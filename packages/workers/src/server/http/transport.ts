@@ -10,6 +10,7 @@ import type { Reason } from '../../protocol.js';
 import { AnswerScanner } from '../answer-scan.js';
 import { type Incoming, readLine } from '../envelope.js';
 import { SkippedLines } from '../noise.js';
+import type { Recorder } from '../recorder.js';
 import { MAX_DEPTH, Router } from '../router.js';
 import type { LaneSink, WireTransport } from '../transport.js';
 import { NotStreamable } from './answer-stream.js';
@@ -39,6 +40,7 @@ export interface HttpTransportOptions {
   maxMessageBytes: number;
   onBytes: () => void;
   onSkipped: () => void;
+  recorder?: Recorder | undefined;
   /** Adds credentials to requests. */
   wrapFetch?: (base: FetchLike) => FetchLike;
 }
@@ -149,6 +151,7 @@ export class HttpTransport implements WireTransport {
       wireId: outgoing.wireId,
       method: 'method' in message ? message.method : undefined,
     };
+    this.#options.recorder?.sent(frame.text);
     if ('id' in message && String(message.id).startsWith(PROBE_ID)) await this.#probe(frame);
     else if (frame.method === 'initialize') void this.#initialize(frame);
     else if (frame.wireId !== undefined) void this.#engine.send(frame);
@@ -173,7 +176,9 @@ export class HttpTransport implements WireTransport {
     if (this.#ended) return;
     for (const text of frames.split('\n')) {
       const frame = text === '' ? undefined : this.#frame(text);
-      if (frame !== undefined) void this.#engine.send(frame);
+      if (frame === undefined) continue;
+      this.#options.recorder?.sent(text);
+      void this.#engine.send(frame);
     }
   }
 
@@ -267,14 +272,14 @@ export class HttpTransport implements WireTransport {
   #readPlain(bytes: Buffer): boolean {
     const scanner = this.#scanner;
     if (!scanner.scan(bytes, 0, true)) return false;
-    return this.#router.plain(
-      scanner.id,
-      bytes.toString('utf8', scanner.start, scanner.end),
-      scanner.isError,
-    );
+    const text = bytes.toString('utf8', scanner.start, scanner.end);
+    if (!this.#router.plain(scanner.id, text, scanner.isError)) return false;
+    this.#options.recorder?.receivedWhole(bytes);
+    return true;
   }
 
   #read(bytes: Buffer): Incoming[] {
+    this.#options.recorder?.receivedWhole(bytes);
     const reading = readLine(bytes, { maxDepth: MAX_DEPTH });
     if (reading.kind === 'messages') return reading.messages;
     this.#skipped.add(reading.text);
