@@ -84,7 +84,7 @@ export class BatchJournal {
     this.path = path;
     this.#results = results;
     this.#starts = starts;
-    if (starts !== undefined) this.#fd = openSync(path, 'a');
+    if (starts !== undefined) this.#fd = openSync(path, 'a', 0o600);
   }
 
   /** Lines that had their result before this run, and how many of those are not `ok`. */
