@@ -361,6 +361,7 @@ export class Child {
     let handshaken = false;
     const over = new AbortController();
     let exited: Promise<End | undefined> = Promise.resolve(undefined);
+    let threadGone: Promise<End | undefined> = Promise.resolve(undefined);
     try {
       // A stop by hand is no reason any more; a failure is, until the server is well again.
       if (this.#reason?.kind === 'user' || this.#reason?.kind === 'idle') this.#reason = undefined;
@@ -380,6 +381,7 @@ export class Child {
           beforeHandshake: !handshaken,
         };
       });
+      threadGone = threadEnd;
       const closed = new Promise<End>((resolve) => {
         this.#sessionClosed = (reason) =>
           resolve({ by: 'failure', reason, threadHealthy: true, beforeHandshake: !handshaken });
@@ -437,6 +439,10 @@ export class Child {
       if (failure.reason.kind === 'probe-exit' && !this.#diedOfProbe) {
         this.#diedOfProbe = true;
         return { by: 'probe' };
+      }
+      if (failure.reason.kind === 'internal') {
+        // A thread's port closes before the thread ends: what ended it (its memory, say) is the better reason.
+        return (await Promise.race([threadGone, wait(EXIT_GRACE_MS, over.signal)])) ?? failure;
       }
       if (failure.reason.kind !== 'closed' || this.#spec.launch.type !== 'stdio') return failure;
       // A connection that ends usually means that the process died: how it died is the better reason.
