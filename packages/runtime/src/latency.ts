@@ -1,5 +1,5 @@
 /**
- * Latencies of one server's answered calls, in constant memory: logarithmic buckets, each 2 % wider than the one before,
+ * Latencies of answered calls, in constant memory: logarithmic buckets, each 2 % wider than the one before,
  * so a percentile is at most 1 % off. Recording is a logarithm and an increment (Node's own histogram costs several
  * times that per value on Node 20, for its checks and its way out of JavaScript); a server that is never called costs
  * nothing.
@@ -24,6 +24,7 @@ export class LatencyRecorder {
   #buckets: Uint32Array | undefined;
   #count = 0;
   #sumMs = 0;
+  #maxMs = 0;
 
   /** @param ms duration; what is not a number, as from a clock that jumped, is left out. */
   record(ms: number): void {
@@ -34,6 +35,7 @@ export class LatencyRecorder {
     this.#buckets[bucket] = (this.#buckets[bucket] as number) + 1;
     this.#count++;
     this.#sumMs += micros / 1_000;
+    this.#maxMs = Math.max(this.#maxMs, micros / 1_000);
   }
 
   /** Figures in ms of everything recorded; undefined before the first. */
@@ -48,8 +50,9 @@ export class LatencyRecorder {
     let seen = 0;
     for (const [bucket, count] of (this.#buckets ?? []).entries()) {
       seen += count;
-      if (seen >= rank) return Math.exp((bucket - (bucket === 0 ? 0 : 0.5)) / BUCKETS_PER_E) / 1_000;
+      // The middle of a bucket may lie above everything that was put into it.
+      if (seen >= rank) return Math.min(this.#maxMs, Math.exp((bucket - 0.5) / BUCKETS_PER_E) / 1_000);
     }
-    return HIGHEST / 1_000;
+    return this.#maxMs;
   }
 }

@@ -336,8 +336,9 @@ export const laneOp = { call: 0, cancel: 1, request: 2, answer: 3, notify: 4 } a
  * Agent → server thread. A flat array, first the operation:
  * - `[call, id, tool, argumentsText, idleMs, idleAt, hardAt, tool, …]`: `id` is the first call's, the others follow it by
  *   one each; then {@link CALL_STRIDE} values a call. `tool` is a name, or the place of a name that this port brought
- *   before: the first {@link TOOL_NAMES_MAX} names count from 0 in the order in which they came;
- *   times are whole milliseconds of the process clock (small integers cross more cheaply than fractions), `idleMs` is what progress resets the idle deadline to;
+ *   before: the first {@link TOOL_NAMES_MAX} names count from 0 in the order in which they came. Times are whole
+ *   milliseconds of the process clock (small integers cross more cheaply than fractions); `idleMs` is what progress
+ *   resets the idle deadline to;
  * - `[request, id, method, paramsText, idleMs, idleAt, hardAt, method, …]`: any other request of the client, in the
  *   same order;
  * - `[cancel, id, id, …]`;

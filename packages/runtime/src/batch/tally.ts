@@ -1,12 +1,12 @@
 /** What became of the lines, counted per server while the batch runs, in constant memory. Pure. */
 import type { Outcome } from '@bulkhead/workers';
-import { LatencyHistogram } from './histogram.js';
+import { LatencyRecorder } from '../latency.js';
 import type { ServerSummary } from './options.js';
 
 interface ServerCount {
   calls: number;
   outcomes: Map<Outcome, number>;
-  latency: LatencyHistogram;
+  latency: LatencyRecorder;
 }
 
 export class Tally {
@@ -26,12 +26,12 @@ export class Tally {
     if (server === undefined) return;
     let count = this.#servers.get(server);
     if (count === undefined) {
-      count = { calls: 0, outcomes: new Map(), latency: new LatencyHistogram() };
+      count = { calls: 0, outcomes: new Map(), latency: new LatencyRecorder() };
       this.#servers.set(server, count);
     }
     count.calls++;
     increment(count.outcomes, outcome);
-    if (callMs !== undefined) count.latency.add(callMs);
+    if (callMs !== undefined) count.latency.record(callMs);
   }
 
   outcomes(): Partial<Record<Outcome, number>> {
@@ -58,9 +58,9 @@ export class Tally {
   }
 }
 
-function percentiles(latency: LatencyHistogram): ServerSummary['latency'] {
-  if (latency.count === 0) return undefined;
-  return { p50: latency.percentile(50), p95: latency.percentile(95), p99: latency.percentile(99) };
+function percentiles(latency: LatencyRecorder): ServerSummary['latency'] {
+  const figures = latency.snapshot();
+  return figures === undefined ? undefined : { p50: figures.p50, p95: figures.p95, p99: figures.p99 };
 }
 
 function increment(counts: Map<Outcome, number>, outcome: Outcome): void {

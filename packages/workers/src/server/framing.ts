@@ -17,7 +17,7 @@ export interface LineSink {
   line(bytes: Buffer): void;
   /**
    * Offered each line that begins in a chunk before anything is cut: the index behind its newline when the sink took it,
-   * else 0. What it takes within `limit` bytes of the chunk is within the limit of a message.
+   * else 0. Whoever takes a line minds the limit of a message.
    */
   quick?(chunk: Buffer, from: number): number;
   /** A line above the limit: its first 4 KiB and its whole length. */
