@@ -6,13 +6,16 @@ import { notReady, worst } from './ready-servers.js';
 import { KnownServers } from './resident/known-servers.js';
 import type { HostedServer, ToolHost } from './resident/remote-host.js';
 
-/** Gives `print` the answers in order of the servers' names. Servers that are not ready are told on stderr. */
-export async function eachServer<T>(
+/** What one server answered with, and which. */
+type Row = Record<string, unknown> & { server: string };
+
+/** Prints what every server answers, in order of the servers' names. Servers that are not ready are told on stderr. */
+export async function listEach<T extends Row>(
   server: string | undefined,
   options: CommonOptions,
   context: Context,
   ask: (view: HostedServer, signal: AbortSignal) => Promise<T[]>,
-  print: (answers: T[]) => Promise<void>,
+  shown: { what: string; asTable: (rows: readonly T[], stdout: Context['output']['stdout']) => string },
 ): Promise<number> {
   const { output, interrupt } = context;
   const timeoutMs = time('--timeout', options.timeout);
@@ -25,7 +28,10 @@ export async function eachServer<T>(
     const answers = await interrupt.race(
       Promise.all(report.ready.map((name) => ask(host.server(name), interrupt.signal))),
     );
-    await print(answers.flat());
+    const rows = answers.flat();
+    if (output.json) await output.data(jsonLines(rows));
+    else if (rows.length === 0) output.note(`(no ${shown.what})`);
+    else await output.data(shown.asTable(rows, output.stdout));
     return report.ready.length === 0 && report.failed.length > 0 ? worst(report) : exitCode.ok;
   });
 }
@@ -50,4 +56,9 @@ export async function withServer<T>(
     }
     return context.interrupt.race(use(host.server(server), host));
   });
+}
+
+function jsonLines(rows: readonly Row[]): string {
+  const lines = rows.map(({ server, ...rest }) => JSON.stringify({ server, ...rest }));
+  return lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`;
 }

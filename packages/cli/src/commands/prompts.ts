@@ -2,7 +2,7 @@
 import { BulkheadError, contentBlocks, isRecord } from '@bulkhead/workers';
 import { parsePair, readPairs } from '../arguments.js';
 import { type CommonOptions, type Context, usageError } from '../context.js';
-import { eachServer, withServer } from '../each-server.js';
+import { listEach, withServer } from '../each-server.js';
 import { exitCode } from '../exit-codes.js';
 import { foreignText } from '../foreign-text.js';
 import { nearest } from '../nearest.js';
@@ -20,18 +20,13 @@ export async function listPrompts(
   options: CommonOptions,
   context: Context,
 ): Promise<number> {
-  const { output } = context;
-  return eachServer(
+  return listEach(
     server,
     options,
     context,
     async (view, signal): Promise<Row[]> =>
       (await view.listPrompts({ signal })).map((prompt) => ({ ...prompt, server: view.name })),
-    async (rows) => {
-      if (output.json) await output.data(jsonLines(rows));
-      else if (rows.length === 0) output.note('(no prompts)');
-      else await output.data(asTable(rows, output.stdout));
-    },
+    { what: 'prompts', asTable },
   );
 }
 
@@ -98,11 +93,6 @@ function asTable(rows: readonly Row[], stdout: Context['output']['stdout']): str
 function argumentsText(parameters: unknown): string {
   const list = Array.isArray(parameters) ? parameters.filter(isRecord) : [];
   return list.map(({ name, required }) => (required === true ? text(name) : `[${text(name)}]`)).join(' ');
-}
-
-function jsonLines(rows: readonly Row[]): string {
-  const lines = rows.map(({ server, ...rest }) => JSON.stringify({ server, ...rest }));
-  return lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`;
 }
 
 function text(value: unknown): string {

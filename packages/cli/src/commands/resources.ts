@@ -1,7 +1,7 @@
 /** `bulkhead resources list` and `read`: what servers offer to read, and one of it. */
 import { BulkheadError, isRecord } from '@bulkhead/workers';
 import type { CommonOptions, Context } from '../context.js';
-import { eachServer, withServer } from '../each-server.js';
+import { listEach, withServer } from '../each-server.js';
 import { exitCode } from '../exit-codes.js';
 import { foreignText } from '../foreign-text.js';
 import { plain } from '../output.js';
@@ -15,8 +15,7 @@ export async function listResources(
   options: CommonOptions,
   context: Context,
 ): Promise<number> {
-  const { output } = context;
-  return eachServer(
+  return listEach(
     server,
     options,
     context,
@@ -27,11 +26,7 @@ export async function listResources(
       ]);
       return [...resources, ...templates].map((resource) => ({ ...resource, server: view.name }));
     },
-    async (rows) => {
-      if (output.json) await output.data(jsonLines(rows));
-      else if (rows.length === 0) output.note('(no resources)');
-      else await output.data(asTable(rows, output.stdout));
-    },
+    { what: 'resources', asTable },
   );
 }
 
@@ -87,11 +82,6 @@ function asTable(rows: readonly Row[], stdout: Context['output']['stdout']): str
   return table(['server', 'uri', 'mark', 'type', 'name'], lines, {
     width: stdout.isTTY === true ? stdout.columns : undefined,
   });
-}
-
-function jsonLines(rows: readonly Row[]): string {
-  const lines = rows.map(({ server, ...rest }) => JSON.stringify({ server, ...rest }));
-  return lines.length === 0 ? '[]\n' : `[\n${lines.join(',\n')}\n]\n`;
 }
 
 function text(value: unknown): string {
