@@ -122,6 +122,8 @@ describe('two attached threads', () => {
     const flying = [hangs(a), hangs(b)];
     await recorded(record, () => callsOf(record, 'hang').length === 2);
     await a.run((runtime) => runtime.server('s').restart());
+    // The thread that asked knows at once; the other may still send to the old generation until it is told.
+    await b.saw('state', { server: 's', state: 'stopping' });
     // Sent into the gap between two generations: they wait for the next one.
     expect(await Promise.all([echo(a, 'a'), echo(b, 'b')])).toEqual(['a', 'b']);
     for (const call of flying) expect(await call).toMatchObject({ code: 'OUTCOME_UNKNOWN' });
