@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { ServerCatalog } from '../protocol.js';
+import type { ServerCatalog, ServerSpec } from '../protocol.js';
 
 const looseObject = z.record(z.string(), z.unknown());
 const stored = z.object({
@@ -31,18 +31,21 @@ export class CatalogCache {
   }
 
   /** Undefined when there is none, or none that can be read: a cache is never a reason to fail. */
-  read(fingerprint: string): ServerCatalog | undefined {
+  read(spec: ServerSpec): ServerCatalog | undefined {
+    if (!sleeps(spec)) return undefined;
     try {
-      return stored.parse(JSON.parse(readFileSync(this.#file(fingerprint), 'utf8'))).catalog as ServerCatalog;
+      return stored.parse(JSON.parse(readFileSync(this.#file(spec.fingerprint), 'utf8')))
+        .catalog as ServerCatalog;
     } catch {
       return undefined;
     }
   }
 
-  write(fingerprint: string, catalog: ServerCatalog): void {
+  write(spec: ServerSpec, catalog: ServerCatalog): void {
+    if (!sleeps(spec)) return;
     try {
       mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
-      const file = this.#file(fingerprint);
+      const file = this.#file(spec.fingerprint);
       writeFileSync(`${file}.${process.pid}`, JSON.stringify({ version: 1, catalog }), { mode: 0o600 });
       renameSync(`${file}.${process.pid}`, file);
     } catch {
@@ -57,4 +60,9 @@ export class CatalogCache {
       `${createHash('sha256').update(fingerprint).digest('hex').slice(0, 32)}.json`,
     );
   }
+}
+
+/** Whether the server may be down although it is wanted: its tools must be known all the same. */
+function sleeps({ lifecycle, idleStopMs }: ServerSpec): boolean {
+  return lifecycle === 'lazy' || idleStopMs > 0;
 }

@@ -5,6 +5,7 @@
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
 import { BulkheadError } from '../errors.js';
+import type { Launch } from '../protocol.js';
 
 const LIMIT_MS = 10_000;
 const MAX_OUTPUT_BYTES = 64 * 1024;
@@ -17,11 +18,26 @@ export interface HeadersHelper {
   env: [string, string][];
 }
 
+/** The launch with the headers that its helper prints now, in place of its own of the same name. */
+export async function withFreshHeaders<L extends Exclude<Launch, { type: 'stdio' }>>(
+  launch: L,
+  name: string,
+): Promise<L> {
+  const { helper, url } = launch;
+  if (helper === undefined) return launch;
+  const fresh = await helperHeaders(helper, { name, url });
+  const names = new Set(fresh.map(([name]) => name.toLowerCase()));
+  return {
+    ...launch,
+    headers: [...launch.headers.filter(([name]) => !names.has(name.toLowerCase())), ...fresh],
+  };
+}
+
 /**
  * Runs the helper, at most 10 s.
  * @throws {BulkheadError} `START_FAILED`, `data.kind` `headers-helper`, with exit code and stderr; never what it printed.
  */
-export async function helperHeaders(
+async function helperHeaders(
   { command, cwd, env }: HeadersHelper,
   server: { name: string; url: string },
 ): Promise<[string, string][]> {

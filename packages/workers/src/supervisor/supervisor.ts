@@ -23,7 +23,8 @@ import {
 } from '../protocol.js';
 import { EraCache } from '../server/era-cache.js';
 import { CatalogCache } from './catalog-cache.js';
-import { Child, type ChildContext } from './child.js';
+import { Child } from './child.js';
+import type { ChildContext, PortTarget } from './child-context.js';
 import { StartGate } from './gate.js';
 import { Guard } from './guard.js';
 import { RunFile, reapLeftovers } from './run-file.js';
@@ -284,13 +285,13 @@ export class Supervisor implements SupervisorControl {
     for (const agent of this.#agents) agent.postMessage(notice);
   }
 
-  #connectAgents(child: Child, add: (port: MessagePort, sent: SharedArrayBuffer) => void): void {
-    for (const agent of this.#agents) this.#connect(agent, child, add);
+  #connectAgents(target: PortTarget, add: (port: MessagePort, sent: SharedArrayBuffer) => void): void {
+    for (const agent of this.#agents) this.#connect(agent, target, add);
   }
 
   #connect(
     agent: MessagePort,
-    child: Child,
+    target: PortTarget,
     add: (port: MessagePort, sent: SharedArrayBuffer) => void,
   ): void {
     const { port1, port2 } = new MessageChannel();
@@ -298,9 +299,9 @@ export class Supervisor implements SupervisorControl {
     add(port2, sent);
     const notice: SupervisorNotice = {
       type: 'port',
-      server: child.name,
-      generation: child.generation,
-      slot: child.slot,
+      server: target.name,
+      generation: target.generation,
+      slot: target.slot,
       port: port1,
       sent,
     };
