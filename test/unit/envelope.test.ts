@@ -4,10 +4,9 @@ import {
   type Incoming,
   looksLikeContentLength,
   readLine,
-  resultSpan,
-  resultSpanBytes,
   sniffId,
 } from '../../packages/workers/src/server/envelope.js';
+import { resultSpan, resultSpanBytes } from '../../packages/workers/src/server/result-span.js';
 
 const limits = { maxDepth: 1_000 };
 const read = (line: string | Buffer) => readLine(Buffer.from(line), limits);

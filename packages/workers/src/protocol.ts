@@ -338,7 +338,8 @@ export const laneOp = { call: 0, cancel: 1, request: 2, answer: 3, notify: 4 } a
  *   one each; then {@link CALL_STRIDE} values a call. `tool` is a name, or the place of a name that this port brought
  *   before: the first {@link TOOL_NAMES_MAX} names count from 0 in the order in which they came. Times are whole
  *   milliseconds of the process clock (small integers cross more cheaply than fractions); `idleMs` is what progress
- *   resets the idle deadline to;
+ *   resets the idle deadline to. A negative `hardAt` means its amount, and that one more value follows: members of the
+ *   request's `_meta` as JSON text without braces, for a call that brings any;
  * - `[request, id, method, paramsText, idleMs, idleAt, hardAt, method, …]`: any other request of the client, in the
  *   same order;
  * - `[cancel, id, id, …]`;

@@ -20,7 +20,6 @@ import {
 } from '../protocol.js';
 import { Asks } from './asks.js';
 import { DataPort } from './data-port.js';
-import { resultSpan, resultSpanBytes } from './envelope.js';
 import {
   answersText,
   type InputRequired,
@@ -29,6 +28,7 @@ import {
   needsInput,
 } from './input-rounds.js';
 import type { OutputChecker } from './output-checker.js';
+import { resultSpan, resultSpanBytes } from './result-span.js';
 import type { Dialect } from './session.js';
 import type { Spill } from './spill.js';
 import type { LaneSink, LargeResponse, Response, WireTransport } from './transport.js';
@@ -41,6 +41,8 @@ interface LaneCall {
   method: string;
   tool: string;
   args: string;
+  /** Members of `_meta` that the caller brings, as JSON text, each with a comma before it; mostly empty. */
+  meta: string;
   idleMs: number;
   /** Process clock, ms. */
   idleAt: number;
@@ -180,20 +182,23 @@ export class Lane implements LaneSink {
     let due = Number.POSITIVE_INFINITY;
     for (let i = 2; i + CALL_STRIDE <= request.length; i += CALL_STRIDE) {
       const tool = request[i] as number | string;
+      const hardAt = request[i + 4] as number;
       const call: LaneCall = {
         port,
         id: id++,
         method: isRequest ? (tool as string) : '',
         tool: isRequest ? (tool as string) : port.toolName(tool),
         args: request[i + 1] as string,
+        meta: hardAt < 0 ? `,${request[i + CALL_STRIDE]}` : '',
         idleMs: request[i + 2] as number,
         idleAt: request[i + 3] as number,
-        hardAt: request[i + 4] as number,
+        hardAt: Math.abs(hardAt),
         wireId: 0,
         answers: '',
         rounds: 0,
         asking: undefined,
       };
+      if (hardAt < 0) i++;
       this.#waiting.push(call);
       due = Math.min(due, call.idleAt, call.hardAt);
     }
@@ -252,12 +257,12 @@ export class Lane implements LaneSink {
     const id = call.wireId;
     if (this.#dialect !== undefined) return this.#modernFrame(call, name, this.#dialect.meta());
     if (call.method !== '') return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${call.args}}\n`;
-    return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},"_meta":{"progressToken":${id}}}}\n`;
+    return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},"_meta":{"progressToken":${id}${call.meta}}}}\n`;
   }
 
   #modernFrame(call: LaneCall, name: string, meta: string): string {
     const id = call.wireId;
-    const envelope = `"_meta":{${meta},"progressToken":${id}}${call.answers}`;
+    const envelope = `"_meta":{${meta},"progressToken":${id}${call.meta}}${call.answers}`;
     if (call.method === '') {
       return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},${envelope}}}\n`;
     }
