@@ -1,7 +1,8 @@
 /** Sends the call of a line: with the limits it has, and not before the journal, where there is one, knows of it. */
+import { BulkheadError } from '@bulkhead/workers';
 import type { CallOptions, ToolResult } from '../api.js';
 import { trustedRawArguments } from '../call.js';
-import type { BatchJournal } from './journal.js';
+import { type CallJournal, GivenBack } from './journal.js';
 import type { BatchServer } from './options.js';
 import type { Item } from './router.js';
 
@@ -13,23 +14,30 @@ export class JournalFailure extends Error {
 export interface CallerOptions {
   signal: AbortSignal;
   timeoutMs: number | undefined;
-  journal: BatchJournal | undefined;
+  journal: CallJournal | undefined;
+  idempotencyKey: ((line: number) => string) | undefined;
 }
+
+/** Where in a request's `_meta` its idempotency key stands. */
+export const IDEMPOTENCY_KEY = 'io.github.bulkhead/idempotencyKey';
 
 export class Caller {
   readonly #options: CallerOptions;
-  /** Calls that start in one turn share one write of the journal. */
-  #noting: Promise<void> | undefined;
 
   constructor(options: CallerOptions) {
     this.#options = options;
   }
 
-  /** Rejects as `callTool` does, or with {@link JournalFailure}. */
+  /** Rejects as `callTool` does, or with {@link JournalFailure} or {@link GivenBack}. */
   call(item: Item, view: BatchServer): Promise<ToolResult> {
     const { journal } = this.#options;
     if (journal === undefined) return this.#send(item, view);
-    return this.#noted(journal, item.head.line).then(() => this.#send(item, view));
+    return journal.start(item.head.line).then(
+      () => this.#send(item, view),
+      (error: unknown) => {
+        throw refusal(journal, error);
+      },
+    );
   }
 
   #send({ call, head }: Item, view: BatchServer): Promise<ToolResult> {
@@ -41,19 +49,17 @@ export class Caller {
     const timeoutMs = call.timeoutMs ?? this.#options.timeoutMs;
     // A limit that a person gave is the whole time a call may take: progress does not stretch it.
     if (timeoutMs !== undefined) Object.assign(options, { timeoutMs, maxMs: timeoutMs });
+    const key = this.#options.idempotencyKey?.(head.line);
+    if (key !== undefined) options.meta = { [IDEMPOTENCY_KEY]: key };
     return view.callTool(head.tool ?? '', trustedRawArguments(call.arguments), options);
   }
+}
 
-  #noted(journal: BatchJournal, line: number): Promise<void> {
-    journal.start(line);
-    this.#noting ??= Promise.resolve().then(() => {
-      this.#noting = undefined;
-      try {
-        journal.flush();
-      } catch (error) {
-        throw new JournalFailure(`"${journal.path}" cannot be written: ${(error as Error).message}`);
-      }
-    });
-    return this.#noting;
+function refusal(journal: CallJournal, error: unknown): unknown {
+  if (error instanceof GivenBack) return error;
+  if (error instanceof BulkheadError) {
+    const { code, message, data, retryable } = error;
+    return new BulkheadError(code, message, { data: { ...data, attempts: 0 }, retryable, cause: error });
   }
+  return new JournalFailure(`"${journal.path}" cannot be written: ${(error as Error).message}`);
 }

@@ -6,6 +6,7 @@ import { BulkheadError, encodeError, type Outcome } from '@bulkhead/workers';
 import type { ToolResult } from '../api.js';
 import { ArgumentCheck } from './argument-check.js';
 import { Caller, JournalFailure } from './caller.js';
+import { GivenBack } from './journal.js';
 import type { BatchOptions, BatchServer } from './options.js';
 import { attemptsOf, checkedLine, errorLine, type LineHead, resultLine } from './reply.js';
 import { RetryDesk } from './retry.js';
@@ -26,8 +27,8 @@ export interface CallsOptions {
   write: (item: Item, text: string | SpilledLine, outcome: Outcome, callMs: number | undefined) => void;
   /** A slot is free, or a line is back. */
   onChange: () => void;
-  /** The call was not sent and must not be: the journal is broken. */
-  onJournalFailure: (failure: JournalFailure) => void;
+  /** The call was not sent and must not be, nor any other: the journal says so, or is broken. */
+  onHeld: (reason: JournalFailure | GivenBack, isUnwritten: boolean) => void;
 }
 
 export class Calls {
@@ -42,12 +43,12 @@ export class Calls {
 
   constructor(options: CallsOptions) {
     const { batch, router, signal, onChange } = options;
-    const { journal, retry, timeoutMs } = batch;
+    const { journal, retry, timeoutMs, idempotencyKey } = batch;
     this.#options = options;
     this.#router = router;
     this.#write = options.write;
     this.#onChange = onChange;
-    this.#caller = new Caller({ signal, timeoutMs, journal });
+    this.#caller = new Caller({ signal, timeoutMs, journal, idempotencyKey });
     if (batch.dryRun === true) this.#check = new ArgumentCheck(batch.runtime);
     if (retry === undefined) return;
     this.#retries = new RetryDesk(retry, (item) => {
@@ -115,9 +116,10 @@ export class Calls {
   }
 
   #failed(item: Item, cause: unknown, startedAt: number): void {
-    if (cause instanceof JournalFailure) {
+    if (cause instanceof JournalFailure || cause instanceof GivenBack) {
       this.#router.done(item);
-      this.#options.onJournalFailure(cause);
+      item.lastEnd?.();
+      this.#options.onHeld(cause, item.lastEnd === undefined);
       return;
     }
     const error = cause instanceof BulkheadError ? cause : internal(cause);

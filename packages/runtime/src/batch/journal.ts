@@ -37,6 +37,27 @@ export type Fate =
   /** Has its result, which waits for its turn. */
   | { is: 'kept'; text: string; head: ResultHead };
 
+/** What a batch asks before it sends a call, and tells once it may have run. */
+export interface CallJournal {
+  /** Named in errors: a file, or wherever else it is kept. */
+  readonly path: string;
+  fate(line: number): Fate;
+  /**
+   * Notes that the call of a line is about to be sent, for each try anew. Resolves once that is lasting: then it is sent.
+   * A rejection means that it is not sent: with a {@link BulkheadError} the line ends so; with {@link GivenBack} nothing is
+   * written for it, unless an earlier try of it has an end, and the batch stops as on an interrupt; with anything else it
+   * stops because the journal is broken.
+   */
+  start(line: number): Promise<void>;
+  /** Takes finished lines that wait for an earlier one when an ordered batch stops. Default: they are written at once. */
+  keep?(lines: readonly (string | SpilledLine)[]): Promise<void>;
+}
+
+/** Rejection of {@link CallJournal.start}: this line is somebody else's to send now, or nobody's. */
+export class GivenBack extends Error {
+  override readonly name = 'GivenBack';
+}
+
 const NEW = { is: 'new' } as const;
 const DONE = { is: 'done' } as const;
 const UNKNOWN = { is: 'unknown' } as const;
@@ -71,13 +92,15 @@ export async function openJournal(options: JournalOptions): Promise<BatchJournal
 }
 
 /** The journal of one run; pass it as `journal` to `runBatch()` and close it afterwards. */
-export class BatchJournal {
+export class BatchJournal implements CallJournal {
   readonly path: string;
   readonly #results: EarlierResults;
   /** Undefined: the results were finished, or written without a journal. */
   readonly #starts: EarlierStarts | undefined;
   #fd: number | undefined;
   #pending = '';
+  /** Calls that start in one turn share one write. */
+  #noting: Promise<void> | undefined;
 
   /** @internal see {@link openJournal} */
   constructor(path: string, results: EarlierResults, starts: EarlierStarts | undefined) {
@@ -113,9 +136,14 @@ export class BatchJournal {
     return this.#starts.started.has(line) ? UNKNOWN : NEW;
   }
 
-  /** Notes that the call of a line is about to be sent; {@link flush} makes it last. */
-  start(line: number): void {
+  /** Notes that the call of a line is about to be sent. */
+  start(line: number): Promise<void> {
     if (this.#starts?.started.add(line) === true) this.#pending += `${line}\n`;
+    this.#noting ??= Promise.resolve().then(() => {
+      this.#noting = undefined;
+      this.flush();
+    });
+    return this.#noting;
   }
 
   /** @throws when the journal cannot be written; the calls noted since the last flush must not be sent. */

@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream';
 import type { ErrorCode, Outcome } from '@bulkhead/workers';
 import type { RuntimeApi, RuntimeEvents, ServerView } from '../api.js';
-import type { BatchJournal } from './journal.js';
+import type { CallJournal } from './journal.js';
 import type { InputLine } from './lines.js';
 import type { RetryOptions } from './retry.js';
 
@@ -61,11 +61,18 @@ export interface BatchOptions {
   /** Check every line against the input schema of its tool and call none. Default false. */
   dryRun?: boolean;
   /** Of `openJournal()`: lines that have their result are passed over, started ones are not repeated. */
-  journal?: BatchJournal;
+  journal?: CallJournal;
+  /**
+   * Gives what tells the call of a line from every other and is the same each time it is made; the tool finds it in the
+   * request's `_meta` as `io.github.bulkhead/idempotencyKey`. Default: none.
+   */
+  idempotencyKey?: (line: number) => string;
   /** Servers whose calls are not even tried, by name, with the reason that each of their lines gets. */
   unavailable?: ReadonlyMap<string, { code: ErrorCode; message: string }>;
   /** Aborting stops reading and starting; calls in flight get `graceMs`, then end as `cancelled`. */
   signal?: AbortSignal;
+  /** Aborting ends the calls in flight at once, as `cancelled`. */
+  callSignal?: AbortSignal;
   /** Called at least once, at the end. */
   onProgress?: (progress: BatchProgress) => void;
   /** Overrides of {@link batchDefaults}. */

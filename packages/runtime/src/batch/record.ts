@@ -15,6 +15,8 @@ export interface BatchCall {
   arguments: string;
   timeoutMs: number | undefined;
   idempotent: boolean;
+  /** Calls of one server that have the same run one after the other, in the order of the input. */
+  affinity: string | undefined;
 }
 
 export interface BadLine {
@@ -29,6 +31,7 @@ export interface BadLine {
 /** Fields that people write when they mean `arguments`; ignoring them would run the tool without any. */
 const MISTAKEN = ['args', 'params', 'parameters', 'input'];
 const SHOWN = 80;
+const AFFINITY_CHARS = 256;
 
 export function parseRecord(text: string): BatchCall | BadLine {
   let value: unknown;
@@ -50,7 +53,7 @@ export function parseRecord(text: string): BatchCall | BadLine {
   });
   const cut = (span: Span | undefined): string | undefined =>
     span === undefined ? undefined : singleLine(text.slice(span.start, span.end));
-  const { server, tool, timeoutMs, idempotent } = fields;
+  const { server, tool, timeoutMs, idempotent, affinity } = fields;
   const known: Partial<BadLine> = { id: cut(idSpan) ?? 'null' };
   if (typeof server === 'string') known.server = server;
   if (typeof tool === 'string') known.tool = tool;
@@ -73,6 +76,10 @@ export function parseRecord(text: string): BatchCall | BadLine {
   if (idempotent !== undefined && typeof idempotent !== 'boolean') {
     return bad(`field "idempotent": expected true or false, got ${kindOf(idempotent)}`, known);
   }
+  if (affinity !== undefined && !isAffinity(affinity)) {
+    const expected = `expected a text of 1 to ${AFFINITY_CHARS} characters or a whole number`;
+    return bad(`field "affinity": ${expected}, got ${kindOf(affinity)}`, known);
+  }
   const args = cut(argsSpan);
   if (args === undefined) {
     const mistaken = MISTAKEN.find((name) => Object.hasOwn(fields, name));
@@ -89,7 +96,13 @@ export function parseRecord(text: string): BatchCall | BadLine {
     arguments: args ?? '{}',
     timeoutMs,
     idempotent: idempotent ?? false,
+    affinity: affinity === undefined ? undefined : String(affinity),
   };
+}
+
+function isAffinity(value: unknown): value is string | number {
+  if (typeof value === 'number') return Number.isSafeInteger(value);
+  return typeof value === 'string' && value !== '' && value.length <= AFFINITY_CHARS;
 }
 
 /** Line breaks stand only between the tokens of valid JSON, so a blank in their place changes nothing. */

@@ -9,6 +9,7 @@ import type { BatchCall } from './record.js';
 import type { LineHead } from './reply.js';
 import { Scheduler } from './schedule.js';
 import { ServerDesk, type Standing } from './servers.js';
+import { Turns } from './turns.js';
 
 /** A line on its way from input to output. */
 export interface Item {
@@ -47,6 +48,7 @@ export class Router {
   readonly #scheduler: Scheduler<Item>;
   readonly #desk: ServerDesk;
   readonly #lanes = new Set<string>();
+  readonly #turns = new Turns<Item>((item) => this.#admit(item));
   /** By full name. */
   readonly #unresolved = new Map<string, Item[]>();
   #unresolvedCount = 0;
@@ -74,7 +76,7 @@ export class Router {
 
   /** Lines that are routed but not started. */
   get waiting(): number {
-    return this.#scheduler.waiting + this.#unresolvedCount;
+    return this.#scheduler.waiting + this.#turns.waiting + this.#unresolvedCount;
   }
 
   get noneStarted(): boolean {
@@ -108,7 +110,24 @@ export class Router {
       if (rate !== undefined) this.#buckets.set(server, new TokenBucket(rate, performance.now()));
       this.#scheduler.setOpen(server, standing.is === 'open');
     }
-    this.#scheduler.push(server, item);
+    const { affinity } = item.call;
+    if (affinity === undefined || this.#turns.take(server, affinity, item))
+      this.#scheduler.push(server, item);
+  }
+
+  /** The line has its output line: the next one with its affinity may start. */
+  ended({ head, call }: Item): void {
+    if (call.affinity !== undefined && head.server !== undefined)
+      this.#turns.pass(head.server, call.affinity);
+  }
+
+  /** The turn of a line that waited for one with the same affinity: it stood before all that wait in the lane. */
+  #admit(item: Item): void {
+    const server = item.head.server ?? '';
+    const standing = this.#desk.standing(server);
+    if (standing.is === 'shut')
+      this.#options.refuse(item, new BulkheadError(standing.code, standing.message));
+    else this.#scheduler.unshift(server, item);
   }
 
   /** The next line to start, counted as in flight from now on; with `onlySeq` that line or none. */
@@ -126,11 +145,7 @@ export class Router {
 
   /** Another try of a line whose call has ended: its turn is before lines that were never started. */
   again(item: Item): void {
-    const server = item.head.server ?? '';
-    const standing = this.#desk.standing(server);
-    if (standing.is === 'shut')
-      this.#options.refuse(item, new BulkheadError(standing.code, standing.message));
-    else this.#scheduler.unshift(server, item);
+    this.#admit(item);
   }
 
   done({ head }: Item): void {

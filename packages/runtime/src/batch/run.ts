@@ -5,6 +5,7 @@
 import { BulkheadError, type Outcome } from '@bulkhead/workers';
 import { Calls } from './calls.js';
 import { InputReader } from './input.js';
+import { GivenBack } from './journal.js';
 import type { InputLine } from './lines.js';
 import { type BatchOptions, type BatchProgress, type BatchSummary, batchDefaults } from './options.js';
 import { type BadLine, bad, parseRecord } from './record.js';
@@ -69,9 +70,10 @@ class BatchRun {
       maxStarts: this.#limits.maxStarts,
       write: (item, text, outcome, callMs) => this.#write(item, text, outcome, callMs),
       onChange: () => this.#pump(),
-      onJournalFailure: (failure) => {
-        this.#halt('output-failed', failure);
-        this.#notStarted++;
+      onHeld: (reason, isUnwritten) => {
+        if (reason instanceof GivenBack) this.#halt('interrupted');
+        else this.#halt('output-failed', reason);
+        if (isUnwritten) this.#notStarted++;
         this.#pump();
       },
     });
@@ -93,14 +95,17 @@ class BatchRun {
   }
 
   async run(): Promise<BatchSummary> {
-    const { signal, onProgress } = this.#options;
+    const { signal, callSignal, onProgress } = this.#options;
     const before = await this.#restarts();
     const interrupt = (): void => this.#halt('interrupted');
+    const cut = (): void => this.#abort.abort();
     const ticker = setInterval(() => onProgress?.(this.#progress()), this.#limits.progressEveryMs);
     ticker.unref();
     signal?.addEventListener('abort', interrupt, { once: true });
+    callSignal?.addEventListener('abort', cut, { once: true });
     try {
       if (signal?.aborted === true) interrupt();
+      if (callSignal?.aborted === true) cut();
       const failure = await this.#input.read();
       this.#inputEnded = true;
       this.#router.inputEnded();
@@ -116,6 +121,7 @@ class BatchRun {
       clearInterval(ticker);
       clearTimeout(this.#grace);
       signal?.removeEventListener('abort', interrupt);
+      callSignal?.removeEventListener('abort', cut);
       this.#router.close();
     }
     const after = await this.#restarts();
@@ -189,6 +195,7 @@ class BatchRun {
   #write(item: Item, text: string | SpilledLine, outcome: Outcome, callMs: number | undefined): void {
     this.#heldBytes -= item.bytes;
     this.#put(item.seq, text, item.head.server, outcome, item.bytes, callMs);
+    this.#router.ended(item);
   }
 
   #put(
@@ -224,7 +231,7 @@ class BatchRun {
   /** Lines are missing now. Those that wait for one are written, or kept for a run that will have it. */
   async #letEarlyGo(): Promise<void> {
     const { ordered, journal } = this.#options;
-    if (ordered === true && journal !== undefined) {
+    if (ordered === true && journal?.keep !== undefined) {
       await journal.keep(this.#writer.takeEarly()).catch((error: Error) => {
         this.#cause ??= error;
       });

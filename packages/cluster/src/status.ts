@@ -1,0 +1,73 @@
+/** What is known of a batch: its record, where its chunks wait and who works on them. */
+import { BulkheadError } from '@bulkhead/workers';
+import type { BatchRecord, QueueRecord, WorkerRecord } from './ledger.js';
+import { settleBatch } from './settle.js';
+import type { Store } from './store.js';
+
+export interface QueueStatus extends QueueRecord {
+  /** Chunks of all batches in the queue. */
+  waiting: number;
+  running: number;
+  /** They come back in a moment: no place was free, or nobody reads the results. */
+  delayed: number;
+  /** Workers that have the server. With none, chunks wait for one. */
+  workers: number;
+}
+
+export interface BatchStatus extends BatchRecord {
+  /** Every line has its result, and none will follow. */
+  finished: boolean;
+  queues: QueueStatus[];
+  /** Of the whole fleet. */
+  workers: WorkerRecord[];
+}
+
+/** @throws {BulkheadError} `BAD_INPUT` there is no such batch. */
+export async function batchOf({ ledger, place }: Store, id: string): Promise<BatchRecord> {
+  const batch = await ledger.batch(id);
+  if (batch !== undefined) return batch;
+  throw new BulkheadError(
+    'BAD_INPUT',
+    `there is no batch "${id}" at ${place}; \`bulkhead batches\` lists them`,
+  );
+}
+
+/** Whether every line has its result. A batch that is still being submitted is never finished. */
+export function isFinished({ state, answered, lines }: BatchRecord): boolean {
+  return state !== 'open' && answered >= lines;
+}
+
+/** Also writes the ends of lines that nobody will run. */
+export async function statusOf(store: Store, id: string): Promise<BatchStatus> {
+  const { held } = await settleBatch(store, await batchOf(store, id));
+  const [batch, chunks, queues, workers] = await Promise.all([
+    batchOf(store, id),
+    store.ledger.chunks(id),
+    store.ledger.queues(),
+    store.ledger.workers(),
+  ]);
+  const own = queues.filter(({ queue }) => chunks.has(queue)).sort((a, b) => (a.queue < b.queue ? -1 : 1));
+  return {
+    ...batch,
+    finished: isFinished(batch) && held === 0,
+    queues: await Promise.all(own.map((queue) => queueStatus(store, queue, workers))),
+    workers,
+  };
+}
+
+async function queueStatus(
+  store: Store,
+  record: QueueRecord,
+  workers: readonly WorkerRecord[],
+): Promise<QueueStatus> {
+  const counts = await store.patiently(
+    store.queue(record.queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
+  );
+  return {
+    ...record,
+    waiting: (counts.waiting ?? 0) + (counts.prioritized ?? 0),
+    running: counts.active ?? 0,
+    delayed: counts.delayed ?? 0,
+    workers: workers.filter(({ servers }) => servers.includes(record.server)).length,
+  };
+}

@@ -1,0 +1,179 @@
+/**
+ * What a chunk's run asks before it sends a call: a place among this worker's calls, whether the batch still runs, whether
+ * anybody reads its results, what the fleet may send, and last that the ledger has noted the line. So a line that was not
+ * noted was certainly not sent.
+ */
+import { type CallJournal, type Fate, GivenBack } from '@bulkhead/runtime';
+import type { Claim, Ledger, Standing } from '../ledger.js';
+import { isUnread, type WatchedBatch } from './batch-watch.js';
+import type { Bell } from './bell.js';
+import type { FleetRate, Places } from './fleet-limits.js';
+import type { Slots } from './slots.js';
+
+/**
+ * Why no further line of a chunk is sent here. `fenced`: it is another worker's. `unread`: too many results wait.
+ * `stopping`: this worker ends, or the shard is not its own any more.
+ */
+export type StopReason = 'fenced' | 'cancelled' | 'unread' | 'stopping';
+
+export interface ChunkJournalOptions {
+  ledger: Ledger;
+  /** Where the ledger is, for messages. */
+  place: string;
+  batch: WatchedBatch;
+  chunk: string;
+  owner: string;
+  claim: Claim;
+  /** The server's own name. */
+  server: string;
+  slots: Slots;
+  places: Places | undefined;
+  rate: FleetRate | undefined;
+  /** Of a shard: it keeps its turn while results wait; another chunk is given back. */
+  waitsInPlace: boolean;
+  /** Lines noted in one step. */
+  groupLines: number;
+  /** Before something that failed is asked of the store again, in ms. */
+  retryMs: number;
+  bell: Bell;
+  /** Told once, with the first reason. */
+  onStop: (reason: StopReason) => void;
+}
+
+interface Start {
+  line: number;
+  go: () => void;
+  giveBack: () => void;
+}
+
+export class ChunkJournal implements CallJournal {
+  readonly path: string;
+  readonly #options: ChunkJournalOptions;
+  #starts: Start[] = [];
+  #isNoting = false;
+  /** Lines that hold a slot: from their first start to their result. */
+  readonly #slotted = new Set<number>();
+  #stopped: StopReason | undefined;
+  #whenStopped: () => void = () => {};
+  readonly #stopping = new Promise<void>((resolve) => {
+    this.#whenStopped = resolve;
+  });
+
+  constructor(options: ChunkJournalOptions) {
+    this.path = options.place;
+    this.#options = options;
+  }
+
+  get stopped(): StopReason | undefined {
+    return this.#stopped;
+  }
+
+  fate(line: number): Fate {
+    const { answered, sent } = this.#options.claim;
+    if (answered.has(line)) return { is: 'done' };
+    return sent.has(line) ? { is: 'unknown' } : { is: 'new' };
+  }
+
+  async start(line: number): Promise<void> {
+    const { slots, server } = this.#options;
+    if (!this.#slotted.has(line)) {
+      const taken = slots.take(server);
+      if (taken !== undefined) await Promise.race([taken, this.#stopping]);
+      if (this.#stopped !== undefined) {
+        if (taken === undefined) slots.release(server);
+        else void taken.then(() => slots.release(server));
+        throw new GivenBack();
+      }
+      this.#slotted.add(line);
+    } else if (this.#stopped !== undefined) {
+      throw new GivenBack();
+    }
+    await new Promise<void>((go, reject) => {
+      this.#starts.push({ line, go, giveBack: () => reject(new GivenBack()) });
+      if (this.#isNoting) return;
+      this.#isNoting = true;
+      void Promise.resolve().then(() => this.#note());
+    });
+  }
+
+  /** The line has its result. */
+  ended(line: number): void {
+    const { slots, server } = this.#options;
+    if (this.#slotted.delete(line)) slots.release(server);
+  }
+
+  /** What the ledger said about the chunk and its batch. */
+  told(standing: Standing, unreadBytes: number): void {
+    this.#options.batch.unreadBytes = unreadBytes;
+    if (standing !== 'owner') this.stop(standing);
+  }
+
+  /** Nothing more is sent; lines that were to be are given back. */
+  stop(reason: StopReason): void {
+    if (this.#stopped !== undefined) return;
+    this.#stopped = reason;
+    this.#whenStopped();
+    this.#options.onStop(reason);
+    this.#options.bell.ring();
+  }
+
+  /** The chunk's run is over. */
+  close(): void {
+    for (const line of [...this.#slotted]) this.ended(line);
+  }
+
+  /** Lets the lines go that wait, a group at a time. */
+  async #note(): Promise<void> {
+    const { rate, groupLines } = this.#options;
+    const most = Math.min(groupLines, rate?.group ?? groupLines);
+    while (this.#starts.length > 0) {
+      const group = this.#starts.splice(0, most);
+      const may = await this.#mayGo(group.map(({ line }) => line));
+      for (const { go, giveBack } of group) {
+        if (may) go();
+        else giveBack();
+      }
+    }
+    this.#isNoting = false;
+  }
+
+  async #mayGo(lines: readonly number[]): Promise<boolean> {
+    const { ledger, batch, chunk, owner, retryMs } = this.#options;
+    while (this.#stopped === undefined) {
+      try {
+        if (!(await this.#isFree(lines.length))) continue;
+        const standing = await ledger.markSent(batch.id, chunk, owner, lines);
+        if (standing === 'owner') return true;
+        this.stop(standing);
+      } catch {
+        // What cannot be noted is not sent: the store is full, or read-only for a while.
+        await this.#pause(retryMs);
+      }
+    }
+    return false;
+  }
+
+  /** False: look again. */
+  async #isFree(count: number): Promise<boolean> {
+    const { ledger, batch, places, rate, waitsInPlace, bell } = this.#options;
+    if (batch.state === 'cancelled') this.stop('cancelled');
+    else if (isUnread(batch) && !waitsInPlace) this.stop('unread');
+    else if (isUnread(batch) || (places !== undefined && places.held < places.granted)) await bell.next;
+    else if (rate !== undefined) {
+      const waitMs = await ledger.permits(rate.name, count, rate.perSecond);
+      if (waitMs > 0) await this.#pause(waitMs);
+      return waitMs === 0;
+    } else return true;
+    return false;
+  }
+
+  /** Cut short by a stop. */
+  async #pause(ms: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const elapsed = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, ms);
+    });
+    await Promise.race([elapsed, this.#stopping]);
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * Which shards are this worker's: each is held by one worker at a time, so that calls with the same affinity meet the same
+ * process. Every worker takes its fair share of them; one that has work is not given up for a newcomer.
+ */
+import type { Ledger, QueueRecord, WorkerRecord } from '../ledger.js';
+import type { ChunkQueue } from '../store.js';
+
+export interface ShardsOptions {
+  ledger: Ledger;
+  /** The worker. */
+  owner: string;
+  leaseMs: number;
+  queue: (name: string) => ChunkQueue;
+  /** The shard is ours: take its chunks. */
+  open: (record: QueueRecord) => void;
+  /** The shard is to be another's, or is already. Resolves once nothing of it runs here. */
+  close: (queue: string) => Promise<void>;
+  /** Something of the shard runs here. */
+  isBusy: (queue: string) => boolean;
+}
+
+export class Shards {
+  readonly #options: ShardsOptions;
+  readonly #held = new Map<string, QueueRecord>();
+
+  constructor(options: ShardsOptions) {
+    this.#options = options;
+  }
+
+  /** Renews what is held, gives up what is another's by now, and takes or gives what is missing to a fair share. */
+  async tick(listed: readonly QueueRecord[], workers: readonly WorkerRecord[]): Promise<void> {
+    const names = new Set(listed.map(({ queue }) => queue));
+    for (const queue of [...this.#held.keys()]) {
+      // A shard of batches that are gone has no chunk any more.
+      if (!names.has(queue)) await this.#giveUp(queue);
+      else if (!(await this.#lease(queue))) await this.#lost(queue);
+    }
+    for (const [server, shards] of byServer(listed)) {
+      const peers = workers.filter(({ servers }) => servers.includes(server)).length;
+      await this.#balance(shards, Math.ceil(shards.length / Math.max(1, peers)));
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#held.keys()].map((queue) => this.#giveUp(queue)));
+  }
+
+  async #balance(shards: readonly QueueRecord[], share: number): Promise<void> {
+    const held = shards.filter(({ queue }) => this.#held.has(queue));
+    if (held.length > share) {
+      const idle = await this.#idle(held);
+      if (idle !== undefined) await this.#giveUp(idle);
+      return;
+    }
+    let missing = share - held.length;
+    for (const record of shards) {
+      if (missing === 0) return;
+      if (this.#held.has(record.queue) || !(await this.#lease(record.queue))) continue;
+      this.#held.set(record.queue, record);
+      this.#options.open(record);
+      missing--;
+    }
+  }
+
+  /** One that has no work, if there is one: a few are looked at in each round. */
+  async #idle(held: readonly QueueRecord[]): Promise<string | undefined> {
+    for (const { queue } of held) {
+      if (this.#options.isBusy(queue)) continue;
+      const counts = await this.#options
+        .queue(queue)
+        .getJobCounts('waiting', 'prioritized', 'active', 'delayed');
+      if (Object.values(counts).every((count) => count === 0)) return queue;
+    }
+    return undefined;
+  }
+
+  async #giveUp(queue: string): Promise<void> {
+    await this.#lost(queue);
+    await this.#options.ledger.release(nameOf(queue), this.#options.owner);
+  }
+
+  async #lost(queue: string): Promise<void> {
+    this.#held.delete(queue);
+    await this.#options.close(queue);
+  }
+
+  #lease(queue: string): Promise<boolean> {
+    const { ledger, owner, leaseMs } = this.#options;
+    return ledger.lease(nameOf(queue), owner, leaseMs);
+  }
+}
+
+function byServer(listed: readonly QueueRecord[]): Map<string, QueueRecord[]> {
+  const servers = new Map<string, QueueRecord[]>();
+  for (const record of listed) {
+    const shards = servers.get(record.server);
+    if (shards === undefined) servers.set(record.server, [record]);
+    else shards.push(record);
+  }
+  return servers;
+}
+
+function nameOf(queue: string): string {
+  return `shard-${queue}`;
+}

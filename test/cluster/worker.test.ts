@@ -1,0 +1,412 @@
+/** Workers of a cluster: real Redis, real server processes, and workers that are killed, frozen and crowded. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { setTimeout as wait } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Runtime } from '@bulkhead/runtime';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Cluster, openCluster } from '../../packages/cluster/src/cluster.js';
+import type { BatchPlan } from '../../packages/cluster/src/ledger.js';
+import type { BatchStatus } from '../../packages/cluster/src/status.js';
+import type { ClusterWorker, WorkerOptions } from '../../packages/cluster/src/worker/worker.js';
+import { useCensus } from '../support/census.js';
+import { eventually } from '../support/eventually.js';
+import { type RedisServer, redisMissing, startRedis } from '../support/redis.js';
+import { useRuntime } from '../support/runtime.js';
+import { useTempDir } from '../support/temp-dir.js';
+
+const SERVER = fileURLToPath(new URL('../fixtures/cluster-server.mjs', import.meta.url));
+const WORKER = fileURLToPath(new URL('../fixtures/cluster-worker.mjs', import.meta.url));
+/** Short enough that a lost worker is missed within a second. */
+const QUICK = {
+  lockMs: 900,
+  stalledEveryMs: 300,
+  leaseMs: 900,
+  beatMs: 150,
+  delayMs: 100,
+  flushMs: 5,
+} as const;
+
+interface Line {
+  id: number;
+  line: number;
+  outcome: string;
+  attempts: number;
+  error?: { code: string; message: string };
+}
+
+interface Note {
+  is: 'begin' | 'end';
+  key: number;
+  host: number;
+  /** Pid of the server process. */
+  server: number;
+  at: number;
+  idempotencyKey?: string;
+}
+
+const missing = redisMissing();
+if (missing !== undefined) process.stdout.write(`test/cluster/worker: not run. ${missing}\n`);
+
+describe.skipIf(missing !== undefined)('cluster workers', () => {
+  useCensus();
+  const path = useTempDir();
+  const startRuntime = useRuntime(path);
+  let redis: RedisServer;
+  let cluster: Cluster;
+  const workers: ClusterWorker[] = [];
+  const clusters: Cluster[] = [];
+  const processes: ChildProcess[] = [];
+
+  beforeAll(async () => {
+    redis = await startRedis({ args: ['--appendfsync', 'always'] });
+  });
+
+  afterAll(() => redis.stop());
+
+  afterEach(leave);
+
+  async function leave(): Promise<void> {
+    for (const child of processes.splice(0)) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const exit = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exit;
+    }
+    await Promise.all(workers.splice(0).map((worker) => worker.stop({ graceMs: 0 })));
+    await Promise.all(clusters.splice(0).map((one) => one.close()));
+  }
+
+  const servers = () => ({
+    s: { command: process.execPath, args: [SERVER, JSON.stringify({ log: log() })] },
+  });
+  const log = (): string => path('calls.jsonl');
+  const notes = (): Note[] =>
+    existsSync(log())
+      ? readFileSync(log(), 'utf8')
+          .split('\n')
+          .filter((line) => line !== '')
+          .map((line) => JSON.parse(line) as Note)
+      : [];
+  const begins = (): Note[] => notes().filter(({ is }) => is === 'begin');
+
+  async function open(): Promise<Cluster> {
+    const one = await openCluster({ redis: redis.url });
+    clusters.push(one);
+    return one;
+  }
+
+  /** A worker in this process. */
+  async function work(
+    runtime: Runtime,
+    options: Omit<WorkerOptions, 'runtime'> = {},
+  ): Promise<ClusterWorker> {
+    const worker = (await open()).worker({ runtime, ...options, limits: { ...QUICK, ...options.limits } });
+    workers.push(worker);
+    void worker.run();
+    return worker;
+  }
+
+  /** One in a process of its own. */
+  async function spawnWorker(
+    name: string,
+    options: Omit<WorkerOptions, 'runtime'> = {},
+  ): Promise<ChildProcess> {
+    const worker = { ...options, limits: { ...QUICK, ...options.limits } };
+    const settings = { location: { redis: redis.url }, servers: servers(), logDir: path(name), worker };
+    const child = spawn(process.execPath, [WORKER, JSON.stringify(settings)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    processes.push(child);
+    for await (const line of createInterface({ input: child.stdout })) if (line === 'running') return child;
+    throw new Error(`worker ${name} did not start`);
+  }
+
+  async function submit(lines: object[], plan: Partial<BatchPlan> = {}): Promise<string> {
+    cluster = await open();
+    const input = Readable.from([Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))]);
+    return (await cluster.submit({ input, plan: { chunkLines: 8, ...plan } })).id;
+  }
+
+  async function results(id: string): Promise<Line[]> {
+    const output = path(`results-${id}.jsonl`);
+    const { complete } = await cluster.results(id, { output, follow: true });
+    expect(complete).toBe(true);
+    return readFileSync(output, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Line)
+      .sort((a, b) => a.line - b.line);
+  }
+
+  const call = (key: number, more: object = {}, args: object = {}): object => ({
+    id: key,
+    server: 's',
+    tool: 'work',
+    arguments: { key, ...args },
+    ...more,
+  });
+  const calls = (count: number, more: object = {}, args: object = {}): object[] =>
+    Array.from({ length: count }, (_, index) => call(index + 1, more, args));
+  const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
+
+  /** Polls the batch until it stands as wanted. */
+  async function until(
+    id: string,
+    what: string,
+    wanted: (status: BatchStatus) => boolean,
+  ): Promise<BatchStatus> {
+    const end = performance.now() + 20_000;
+    for (;;) {
+      const status = await cluster.status(id);
+      if (wanted(status)) return status;
+      if (performance.now() > end) throw new Error(`waited in vain for ${what}: ${JSON.stringify(status)}`);
+      await wait(20);
+    }
+  }
+
+  /** Most calls that ran at once, over all servers. */
+  function mostAtOnce(): number {
+    let now = 0;
+    let most = 0;
+    for (const { is } of notes()) {
+      now += is === 'begin' ? 1 : -1;
+      most = Math.max(most, now);
+    }
+    return most;
+  }
+
+  test('two workers run every line once, and each call carries the key of its line', async () => {
+    await work(await startRuntime(servers()));
+    await work(await startRuntime(servers()));
+    const id = await submit(calls(200, {}, { ms: 2 }));
+    const lines = await results(id);
+    expect(lines.map(({ line, outcome }) => [line, outcome])).toEqual(
+      numbers(200).map((line) => [line, 'ok']),
+    );
+    expect(
+      begins()
+        .map(({ key, idempotencyKey }) => [key, idempotencyKey])
+        .sort(),
+    ).toEqual(
+      numbers(200)
+        .map((key) => [key, `${id}:${key}`])
+        .sort(),
+    );
+  });
+
+  test('a worker that stops ends its calls in flight and gives the rest to another', async () => {
+    const first = await work(await startRuntime(servers()), { windows: new Map([['s', 2]]) });
+    const id = await submit(calls(40, {}, { ms: 30 }));
+    await eventually(
+      () => begins().length >= 3,
+      () => 'the first calls',
+    );
+    await first.stop();
+    const sent = begins().length;
+    expect(sent).toBeLessThan(40);
+    expect(notes().filter(({ is }) => is === 'end')).toHaveLength(sent);
+    await work(await startRuntime(servers()));
+    const lines = await results(id);
+    expect(lines.every(({ outcome, attempts }) => outcome === 'ok' && attempts === 1)).toBe(true);
+    expect(begins()).toHaveLength(40);
+  });
+
+  test('what a killed worker had answered is not repeated, what it had sent is unknown, unless it is idempotent', async () => {
+    const lines = numbers(16).map((key) =>
+      key <= 4 ? call(key) : call(key, { tool: 'hang', idempotent: key % 2 === 0 }),
+    );
+    const first = await spawnWorker('first');
+    const id = await submit(lines, { chunkLines: 16 });
+    await eventually(
+      () => begins().length === 16,
+      () => '16 calls',
+    );
+    await until(id, 'four answers', ({ answered }) => answered === 4);
+    first.kill('SIGKILL');
+    await once(first, 'exit');
+    await spawnWorker('second');
+    await eventually(
+      () => begins().length === 22,
+      () => 'the idempotent calls again',
+    );
+    await until(id, 'ends of the others', ({ answered }) => answered === 10);
+    await cluster.cancel(id);
+    const ends = await results(id);
+    expect(ends.map(({ outcome }) => outcome)).toEqual(
+      numbers(16).map((key) => (key <= 4 ? 'ok' : key % 2 === 0 ? 'cancelled' : 'outcome_unknown')),
+    );
+    const keys = begins().map(({ key }) => key);
+    for (const key of numbers(16)) {
+      expect(keys.filter((one) => one === key)).toHaveLength(key > 4 && key % 2 === 0 ? 2 : 1);
+    }
+  });
+
+  test('whatever moment a worker is killed at, every line has one result and no call runs twice', async () => {
+    const first = await spawnWorker('first', {});
+    await spawnWorker('second');
+    const id = await submit(calls(300, {}, { ms: 5 }));
+    await eventually(
+      () => begins().length >= 60,
+      () => '60 calls',
+    );
+    first.kill('SIGKILL');
+    const lines = await results(id);
+    expect(lines.map(({ line }) => line)).toEqual(numbers(300));
+    const lost = lines.filter(({ outcome }) => outcome !== 'ok');
+    for (const { outcome, error } of lost) {
+      expect(outcome).toBe('outcome_unknown');
+      expect(error?.message).toMatch(/may have run/);
+    }
+    expect(lost.length).toBeLessThan(150);
+    const keys = begins().map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test('a worker that was frozen sends nothing more once its chunk is another one', async () => {
+    const first = await spawnWorker('first', { concurrency: 2 });
+    const id = await submit(calls(40, {}, { ms: 50 }), { chunkLines: 40 });
+    await eventually(
+      () => begins().length >= 6,
+      () => 'the first calls',
+    );
+    first.kill('SIGSTOP');
+    const before = begins().filter(({ host }) => host === first.pid).length;
+    const second = await spawnWorker('second');
+    await eventually(
+      () => begins().some(({ host }) => host === second.pid),
+      () => 'calls of the second worker',
+    );
+    first.kill('SIGCONT');
+    const lines = await results(id);
+    await until(id, 'the first worker to be back', ({ workers: all }) =>
+      all.some(({ pid, chunks }) => pid === first.pid && chunks === 0),
+    );
+    expect(lines.map(({ line }) => line)).toEqual(numbers(40));
+    expect(begins().filter(({ host }) => host === first.pid)).toHaveLength(before);
+    const keys = begins().map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+  });
+
+  test('calls with the same affinity meet the same server process, one after the other, in the order of the input', async () => {
+    await work(await startRuntime(servers()));
+    await work(await startRuntime(servers()));
+    await until(await submit([call(0)]), 'the workers to know each other', ({ workers: all, finished }) => {
+      return finished && all.filter(({ pid }) => pid === process.pid).length === 2;
+    });
+    const count = 120;
+    const affinityOf = (key: number): number => key % 8;
+    const id = await submit(
+      numbers(count).map((key) => call(key, { affinity: affinityOf(key) }, { ms: 3 })),
+      { chunkLines: 4, shards: 4 },
+    );
+    expect((await results(id)).every(({ outcome }) => outcome === 'ok')).toBe(true);
+    const used = new Set<number>();
+    for (let affinity = 0; affinity < 8; affinity++) {
+      const own = notes().filter(({ key }) => key > 0 && affinityOf(key) === affinity);
+      const expected = numbers(count)
+        .filter((key) => affinityOf(key) === affinity)
+        .flatMap((key) => [`begin ${key}`, `end ${key}`]);
+      expect(own.map(({ is, key }) => `${is} ${key}`)).toEqual(expected);
+      expect(new Set(own.map(({ server }) => server)).size).toBe(1);
+      for (const { server } of own) used.add(server);
+    }
+    expect(used.size).toBe(2);
+  });
+
+  test('a window holds over all workers', async () => {
+    await work(await startRuntime(servers()));
+    await work(await startRuntime(servers()));
+    const id = await submit(calls(60, {}, { ms: 10 }), { windows: { s: 3 } });
+    expect((await results(id)).every(({ outcome }) => outcome === 'ok')).toBe(true);
+    expect(mostAtOnce()).toBeLessThanOrEqual(3);
+    expect(mostAtOnce()).toBeGreaterThan(1);
+  });
+
+  test('a rate holds over all workers', async () => {
+    await work(await startRuntime(servers()));
+    await work(await startRuntime(servers()));
+    const id = await submit(calls(60), { rates: { '*': 50 } });
+    expect((await results(id)).every(({ outcome }) => outcome === 'ok')).toBe(true);
+    const times = begins()
+      .map(({ at }) => at)
+      .sort((a, b) => a - b);
+    // 100 ms' worth may start at once.
+    expect((times.at(-1) ?? 0) - (times[0] ?? 0)).toBeGreaterThan(((60 - 6) / 50) * 1_000);
+  });
+
+  test('workers pause while nobody reads the results, and go on when somebody does', async () => {
+    await work(await startRuntime(servers()), { concurrency: 4 });
+    const id = await submit(calls(120, {}, { bytes: 500 }), { chunkLines: 4, maxUnreadBytes: 20_000 });
+    await until(id, 'chunks that are sent away', ({ queues }) =>
+      queues.some(({ delayed, running }) => delayed > 2 && running === 0),
+    );
+    expect(begins().length).toBeLessThan(80);
+    expect((await results(id)).every(({ outcome }) => outcome === 'ok')).toBe(true);
+    expect(begins()).toHaveLength(120);
+  });
+
+  test('a cancelled batch ends its calls in flight and sends no other', async () => {
+    await work(await startRuntime(servers()), { concurrency: 3 });
+    const id = await submit(calls(20, { tool: 'hang' }), { chunkLines: 10 });
+    await eventually(
+      () => begins().length === 3,
+      () => 'three calls',
+    );
+    await cluster.cancel(id);
+    const lines = await results(id);
+    expect(new Set(lines.map(({ outcome }) => outcome))).toEqual(new Set(['cancelled']));
+    expect(lines).toHaveLength(20);
+    expect(lines.filter(({ attempts }) => attempts === 1)).toHaveLength(3);
+    expect(begins()).toHaveLength(3);
+  });
+
+  test('a chunk whose worker dies each time is given up, and its lines say so', async () => {
+    const lines = [call(1, { tool: 'kill', idempotent: true }, { times: 99 }), call(2, { tool: 'hang' })];
+    const id = await submit(lines);
+    const limits = { maxStalled: 1 };
+    let losses = 0;
+    for (let finished = false; !finished; ) {
+      const worker = await spawnWorker(`worker-${losses}`, { limits });
+      const exit = once(worker, 'exit').then(() => true);
+      while (!finished && !(await Promise.race([exit, wait(50, false)]))) {
+        finished = (await cluster.status(id)).finished;
+      }
+      if (!finished) losses++;
+    }
+    const ends = await results(id);
+    expect(ends.map(({ outcome }) => outcome)).toEqual(['outcome_unknown', 'outcome_unknown']);
+    expect(ends[0]?.error?.message).toMatch(/workers? (was|were) lost/);
+    expect(losses).toBe(2);
+  });
+
+  test('workers outlast a restart of Redis, and no call runs twice', async () => {
+    const shared = redis;
+    redis = await startRedis({ args: ['--appendfsync', 'always'] });
+    try {
+      await restarted();
+    } finally {
+      await leave();
+      await redis.stop();
+      redis = shared;
+    }
+  });
+
+  async function restarted(): Promise<void> {
+    await work(await startRuntime(servers()));
+    const id = await submit(calls(150, {}, { ms: 10 }), { chunkLines: 50, windows: { s: 4 } });
+    await eventually(
+      () => begins().length >= 20,
+      () => '20 calls',
+    );
+    await redis.restart();
+    const lines = await results(id);
+    expect(lines.map(({ line }) => line)).toEqual(numbers(150));
+    const keys = begins().map(({ key }) => key);
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(lines.filter(({ outcome }) => outcome === 'ok').length).toBeGreaterThan(100);
+  }
+});
