@@ -2,15 +2,10 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { BulkheadError } from '@bulkhead/runtime';
 import { describe, expect, it } from 'vitest';
-import {
-  type AuditOptions,
-  type AuditRecord,
-  argumentsHash,
-  auditHook,
-  redacted,
-} from '../../packages/runtime/src/agent/audit.js';
+import { type AuditOptions, type AuditRecord, auditHook } from '../../packages/runtime/src/agent/audit.js';
 import type { CallEnd, HookProblem } from '../../packages/runtime/src/agent/hooks/event.js';
 import { createHooks } from '../../packages/runtime/src/agent/hooks/hooks.js';
+import { argumentsHash, redacted } from '../../packages/runtime/src/audit/arguments.js';
 import { useCensus } from '../support/census.js';
 import { useTempDir } from '../support/temp-dir.js';
 

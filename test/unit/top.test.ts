@@ -25,6 +25,8 @@ function row(name: string, over: Partial<ServerRow> = {}): ServerRow {
     logFile: '/tmp/log',
     warnings: [],
     skippedLines: 0,
+    receivedBytes: 0,
+    sentBytes: 0,
     rssBytes: 50_000_000,
     stats: { calls: 0, inFlight: 0, queued: 0, outcomes: {}, latency: undefined },
     ...over,

@@ -3,6 +3,7 @@
  *
  *   attached agent ── control (comlink: OwnerControl) ──▶ owner
  *   attached agent ◀─ news (OwnerNews) ──────────────────── owner
+ *   attached agent ── news (AgentNews) ───────────────────▶ owner, when calls are written down there
  *
  * Calls, notices and commands do not come this way: an attached agent has its own ports to the supervisor and to the
  * server threads (see `protocol.ts` of the workers). Those ports themselves arrive as news.
@@ -13,6 +14,7 @@ import type { ServerTrust } from './agent/tool.js';
 import type { ReconfigureReport, ServerEntryInput } from './api.js';
 import type { LoadedConfig } from './config/types.js';
 import type { GatedCall } from './gate.js';
+import type { CallAccount } from './witness.js';
 
 /** What is not running because of the configuration, and other findings. */
 export type Findings = Pick<LoadedConfig, 'rejected' | 'problems'> & {
@@ -28,6 +30,11 @@ export type OwnerNews =
   | { type: 'findings'; findings: Findings }
   /** Sent before anything is taken down. */
   | { type: 'closed'; why: string };
+
+/** How calls of an attached agent ended, those of one turn together. */
+export interface AgentNews {
+  accounts: CallAccount[];
+}
 
 export interface OwnerControl {
   reconfigure(

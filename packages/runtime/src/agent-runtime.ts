@@ -47,13 +47,18 @@ import {
   throughGate,
 } from './gate.js';
 import type { Limits } from './limits.js';
+import type { Logger } from './logging/logger.js';
 import type { CpuPool } from './pool.js';
 import { readyReport, settled } from './readiness.js';
+import { metaText, withMeta } from './request-meta.js';
 import { type SendRequest, SessionWishes } from './requests.js';
 import { ServerCommands } from './server-commands.js';
 import { type RefContext, ServerRef } from './server-ref.js';
 import { type ViewContext, viewOf } from './server-view.js';
 import { Sweep } from './sweep.js';
+import type { MakeTelemetry } from './telemetry/open.js';
+import type { Telemetry } from './telemetry/telemetry.js';
+import { refused, type Witness, witnessed } from './witness.js';
 
 export interface AgentInit {
   board: Board;
@@ -63,6 +68,10 @@ export interface AgentInit {
   runDir: string;
   /** Undefined when every call may leave. */
   gate: ((facts: GateFacts) => CallGate) | undefined;
+  /** Undefined when nobody wants an account of calls. */
+  witness: Witness | undefined;
+  /** Undefined when nobody listens. */
+  telemetry: MakeTelemetry | undefined;
 }
 
 /** Notices about which servers there are; the owner knows before the supervisor does. */
@@ -86,9 +95,13 @@ export abstract class AgentRuntime implements RuntimeApi {
   readonly #viewContext: ViewContext;
   readonly #sweep: Sweep;
   readonly #gate: CallGate | undefined;
+  readonly #witness: Witness | undefined;
+  /** The same on the way of this thread's own calls, where its refusals are seen. */
+  readonly #callGate: CallGate | undefined;
+  readonly #telemetry: Telemetry | undefined;
   #takenHash: string | undefined;
 
-  constructor({ board, limits, handlers, runDir, gate }: AgentInit) {
+  constructor({ board, limits, handlers, runDir, gate, witness, telemetry }: AgentInit) {
     this.board = board;
     this.limits = limits;
     this.runDir = runDir;
@@ -117,14 +130,21 @@ export abstract class AgentRuntime implements RuntimeApi {
       wishes: (name) => this.#wishesOf(name),
       warn: (warning) => this.events.warn(warning),
     };
+    this.#witness = witness;
     this.#gate = gate?.({
       origin: (server) => this.trustOf(server),
       tool: (server, tool) => this.#catalog.byOrigin(server, tool),
     });
+    this.#telemetry = telemetry?.({ refs: this.refs, transport: (server) => this.transportOf(server) });
+    this.#callGate = this.#gate && (this.#telemetry?.gate(this.#gate) ?? this.#gate);
   }
 
   get gated(): boolean {
     return this.#gate !== undefined;
+  }
+
+  get logger(): Logger | undefined {
+    return undefined;
   }
 
   /** The control connection of the moment. @throws {BulkheadError} when there is none. */
@@ -133,6 +153,10 @@ export abstract class AgentRuntime implements RuntimeApi {
   protected abstract findings(): Findings;
   /** What the configuration says of a server. */
   protected abstract trustOf(server: string): ServerTrust | undefined;
+  /** How a server is reached; undefined where only the owner knows. */
+  protected transportOf(_server: string): 'pipe' | 'tcp' | undefined {
+    return undefined;
+  }
   protected abstract roster(notice: RosterNotice): void;
   /** A person is being asked whether the server may start. */
   protected awaitsApproval(_server: string): boolean {
@@ -192,7 +216,7 @@ export abstract class AgentRuntime implements RuntimeApi {
     options?: CallOptions,
   ): Promise<ToolResult> {
     const tool = this.#catalog.byFullName(fullName);
-    if (tool === undefined) return Promise.reject(this.#unknownTool(fullName));
+    if (tool === undefined) return this.#refuse(this.#unknownTool(fullName), null, fullName, options);
     return this.#call(this.#ref(tool.server), tool.name, args, options);
   }
 
@@ -274,6 +298,7 @@ export abstract class AgentRuntime implements RuntimeApi {
   }
 
   protected heard(notice: SupervisorNotice): void {
+    this.#telemetry?.heard(notice);
     switch (notice.type) {
       case 'port': {
         const ref = this.refs.get(notice.server);
@@ -312,6 +337,7 @@ export abstract class AgentRuntime implements RuntimeApi {
   /** Everything that waits or flies ends, and nothing more is taken. */
   protected abandonAll(code: 'SUPERVISOR_LOST' | 'CLOSED', why: string): void {
     if (code === 'CLOSED') this.#gate?.close(why);
+    else this.#telemetry?.supervisorLost();
     for (const ref of this.refs.values()) ref.abandon(code, why);
   }
 
@@ -326,6 +352,7 @@ export abstract class AgentRuntime implements RuntimeApi {
   /** The last act: no timer, no thread and no listener stays. */
   protected async release(why: string): Promise<void> {
     this.#sweep.stop();
+    this.#telemetry?.close();
     await (await this.#pool)?.close();
     const reason = { kind: 'closed', message: why };
     this.events.emit('state', { server: '', state: 'stopped', generation: 0, reason });
@@ -341,21 +368,40 @@ export abstract class AgentRuntime implements RuntimeApi {
     options: CallOptions | undefined,
   ): Promise<ToolResult> {
     if (this.over !== undefined) {
-      return Promise.reject(
-        new BulkheadError('CLOSED', `${ref.name}.${tool}: ${this.over}`, { server: ref.name, tool }),
-      );
+      const error = new BulkheadError('CLOSED', `${ref.name}.${tool}: ${this.over}`, {
+        server: ref.name,
+        tool,
+      });
+      return this.#refuse(error, ref.name, tool, options);
     }
     let text: string;
     try {
       text = argumentsText(ref.name, tool, args);
     } catch (error) {
-      return Promise.reject(error);
+      return this.#refuse(error, ref.name, tool, options);
     }
-    const gate = this.#gate;
-    if (gate === undefined) return this.#send(ref, tool, text, options);
+    const gate = this.#callGate;
+    const witness = this.#witness;
+    if (gate === undefined && witness === undefined) return this.#send(ref, tool, text, options);
     const callId = options?.callId ?? freshCallId();
     const call = { callId, route: options?.route ?? 'direct', server: ref.name, tool, args: text } as const;
-    return throughGate(gate, call, options?.signal, () => this.#send(ref, tool, text, options));
+    const send = () => this.#send(ref, tool, text, options);
+    const sent = gate === undefined ? send() : throughGate(gate, call, options?.signal, send);
+    return witness === undefined ? sent : witnessed(witness, call, sent);
+  }
+
+  /** The end of a call that could not be made. */
+  #refuse(
+    error: unknown,
+    server: string | null,
+    tool: string,
+    options: CallOptions | undefined,
+  ): Promise<never> {
+    if (this.#witness !== undefined) {
+      const { callId = freshCallId(), route = 'direct' } = options ?? {};
+      refused(this.#witness, { callId, route, server, tool, args: undefined }, error);
+    }
+    return Promise.reject(error);
   }
 
   #send(ref: ServerRef, tool: string, text: string, options: CallOptions | undefined): Promise<ToolResult> {
@@ -365,6 +411,8 @@ export abstract class AgentRuntime implements RuntimeApi {
         ? { ...options, idempotent: true }
         : options;
     const call = new PendingCall(ref.name, tool, text, known, ref.options);
+    if (options?.meta !== undefined) call.meta = metaText(options.meta);
+    this.#telemetry?.begin(call);
     ref.submit(call, options?.signal);
     return call.promise;
   }
@@ -378,14 +426,17 @@ export abstract class AgentRuntime implements RuntimeApi {
   /** The same for what a caller asks; what was granted once and is repeated to a new session is not asked again. */
   #gatedRequest(ref: ServerRef): SendRequest {
     const send = this.#request(ref);
-    const gate = this.#gate;
-    if (gate === undefined) return send;
+    const gate = this.#callGate;
+    const witness = this.#witness;
+    if (gate === undefined && witness === undefined) return send;
     return (method, params, options) => {
       const route = gatedMethods.get(method);
       if (route === undefined) return send(method, params, options);
       const callId = options?.callId ?? freshCallId();
       const call = { callId, route, server: ref.name, tool: method, args: JSON.stringify(params) };
-      return throughGate(gate, call, options?.signal, () => send(method, params, options));
+      const pass = () => send(method, params, options);
+      const sent = gate === undefined ? pass() : throughGate(gate, call, options?.signal, pass);
+      return witness === undefined ? sent : witnessed(witness, call, sent);
     };
   }
 
@@ -395,6 +446,12 @@ export abstract class AgentRuntime implements RuntimeApi {
         return Promise.reject(new BulkheadError('CLOSED', `${ref.name}: ${this.over}`, { server: ref.name }));
       }
       const call = new PendingCall(ref.name, method, JSON.stringify(params), options, ref.options, 'request');
+      if (options?.meta !== undefined) call.meta = metaText(options.meta);
+      this.#telemetry?.begin(call, params);
+      if (call.meta !== '') {
+        call.args = JSON.stringify(withMeta(params, call.meta));
+        call.meta = '';
+      }
       ref.submit(call, options?.signal);
       return call.promise;
     };

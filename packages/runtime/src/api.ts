@@ -3,6 +3,7 @@ import type {
   BulkheadError,
   CloseReport,
   ContentBlock,
+  LoopFigures,
   Outcome,
   Reason,
   ServerState,
@@ -12,8 +13,12 @@ import type {
 } from '@bulkhead/workers';
 import type { CallRoute, Gate, ServerTrust } from './agent/tool.js';
 import type { OnApproval } from './approvals.js';
+import type { CallAuditOptions } from './audit/call-audit.js';
 import type { LoadedConfig } from './config/types.js';
+import type { MetricsOptions } from './control/metrics-port.js';
 import type { ControlName } from './control/options.js';
+import type { Logger, LogOptions } from './logging/logger.js';
+import type { TelemetrySetting } from './telemetry/options.js';
 
 /** One server as it stands in a config file or in code; see `config/schema.ts` for the fields. */
 export type ServerEntryInput = Record<string, unknown>;
@@ -56,6 +61,24 @@ export interface RuntimeOptions {
    * Default: nothing is recorded.
    */
   record?: { file: string };
+  /**
+   * Writes what happens to servers, and at level `trace` every call: to a logger with the methods of pino, which stays the
+   * caller's, or as `{level, file}` to one that is made here. Values of the configuration that are secret are left out of
+   * every text. Default: nothing is written.
+   */
+  logger?: Logger | LogOptions;
+  /**
+   * A port on the loopback interface with metrics for Prometheus, closed with the runtime. Default: none. `openMetrics()`
+   * of `@bulkhead/runtime/control` does the same and tells the address.
+   */
+  metrics?: MetricsOptions;
+  /** Adds a line to a file for every call, whichever way it is made. Default: none. */
+  audit?: CallAuditOptions;
+  /**
+   * Traces and metrics by OpenTelemetry. Default `auto`: on when a provider is registered globally before the runtime is
+   * made, else off and free of cost. No argument and no result is ever part of them.
+   */
+  telemetry?: TelemetrySetting;
   /** Overrides of `supervisorDefaults` and `runtimeDefaults`, by name. */
   limits?: Record<string, number>;
 }
@@ -118,6 +141,11 @@ export interface CallOptions {
   callId?: string;
   /** Told to the gate: on whose behalf the call is made. Default `direct`. */
   route?: CallRoute;
+  /**
+   * Members of the request's `_meta`, JSON values by name. Those that the protocol keeps for itself (`progressToken`,
+   * `io.modelcontextprotocol/…`) are left out. A W3C `traceparent` here is the parent of the call's span. Default: none.
+   */
+  meta?: Readonly<Record<string, unknown>>;
 }
 
 /** Arguments that are JSON text already; they go out byte for byte (integers above 2^53 keep their digits). */
@@ -284,10 +312,16 @@ export interface ServerStats {
   outcomes: Partial<Record<Outcome, number>>;
   /** Of answered calls, ms, and their `count`; undefined before the first. */
   latency: { p50: number; p95: number; p99: number; mean: number; count: number } | undefined;
+  /** Answered calls that took at most `durationBoundsMs` (of `latency.ts`), cumulative; absent before the first. */
+  durations?: readonly number[];
+  /** Of the circuit breaker: `open` refuses calls, `half-open` lets one through. */
+  breaker?: 'closed' | 'half-open' | 'open';
 }
 
 export interface RuntimeStatus {
   servers: (ServerStatus & { stats: ServerStats })[];
+  /** The event loop of the supervisor; absent where only the owner can see it. */
+  supervisorLoop?: LoopFigures;
   /** Entries of the config that were skipped, and other findings, as sentences. */
   problems: string[];
 }
@@ -313,6 +347,8 @@ export interface RuntimeEvents {
 export interface RuntimeApi extends AsyncDisposable {
   /** Every call passes a gate before it leaves (`createRuntime({gate})`). */
   readonly gated: boolean;
+  /** What `createRuntime({logger})` writes to; undefined without one, and in attached threads. */
+  readonly logger?: Logger | undefined;
   /**
    * Resolves when every named server (default: all that start by themselves) is ready or has come to rest without
    * being ready, or when `timeoutMs` (default: the longest start-up timeout) is over. Never rejects for a bad server.

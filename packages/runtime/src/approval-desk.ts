@@ -24,6 +24,8 @@ interface Held {
 export interface DeskContext {
   onApproval?: OnApproval | undefined;
   warn: (warning: { server?: string; message: string }) => void;
+  /** Somebody has decided, whichever way he was asked. */
+  decided: (name: string, decision: 'approved' | 'denied' | 'revoked') => void;
   /** A server may start (`spec` is whole) or has a new reason to wait. */
   release: (name: string, spec: ServerSpec) => Promise<void>;
 }
@@ -129,6 +131,7 @@ export class ApprovalDesk {
     }
     this.#once.delete(name);
     this.#denied.set(name, server.approvalFingerprint);
+    this.#context?.decided(name, 'revoked');
     if (this.#admitted.delete(name)) {
       this.#held.set(name, { server, changes: [], abort: new AbortController(), asked: true });
     }
@@ -172,6 +175,7 @@ export class ApprovalDesk {
 
   async #settle(server: LoadedServer, answer: ApprovalAnswer): Promise<void> {
     const { name, approvalFingerprint, spec } = server;
+    this.#context?.decided(name, answer === 'deny' ? 'denied' : 'approved');
     if (answer === 'deny') {
       this.#denied.set(name, approvalFingerprint);
       await this.#context?.release(name, this.#heldSpec(name));

@@ -15,7 +15,7 @@ import {
   type SupervisorNotice,
 } from '@bulkhead/workers';
 import type { ServerTrust } from './agent/tool.js';
-import type { Findings, OwnerControl, OwnerNews } from './agent-messages.js';
+import type { AgentNews, Findings, OwnerControl, OwnerNews } from './agent-messages.js';
 import { AgentRuntime, type RosterNotice } from './agent-runtime.js';
 import type { AgentHandlers, ReconfigureReport, ServerEntryInput } from './api.js';
 import type { LoadedConfig } from './config/types.js';
@@ -23,6 +23,9 @@ import { withOwner } from './forwarded-asks.js';
 import { OwnersGate } from './gate.js';
 import { claimHandle, type RuntimeHandle } from './runtime-handle.js';
 import { CONTROL_MS } from './server-commands.js';
+import { type MakeTelemetry, openTelemetry } from './telemetry/open.js';
+import type { TelemetrySetting } from './telemetry/options.js';
+import type { CallAccount, Witness } from './witness.js';
 
 export interface AttachOptions {
   /**
@@ -32,6 +35,11 @@ export interface AttachOptions {
   handlers?: AgentHandlers;
   /** How long the supervisor may take to introduce the servers, in ms. Default 10 000. */
   timeoutMs?: number;
+  /**
+   * Traces and metrics of this thread's calls. Default `auto`: on when a provider is registered globally in this thread
+   * before it attaches. Servers' lives are told of by the owner.
+   */
+  telemetry?: TelemetrySetting;
 }
 
 /** A reconfiguration waits for those before it. */
@@ -49,7 +57,8 @@ export async function attachRuntime(
   options: AttachOptions = {},
 ): Promise<AttachedRuntime> {
   claimHandle(handle);
-  const runtime = new AttachedRuntime(handle, options.handlers ?? {});
+  const telemetry = await openTelemetry(options.telemetry, { owner: false });
+  const runtime = new AttachedRuntime(handle, options.handlers ?? {}, telemetry);
   await runtime.introduced(options.timeoutMs ?? CONTROL_MS);
   return runtime;
 }
@@ -62,6 +71,7 @@ interface Link {
 export class AttachedRuntime extends AgentRuntime {
   readonly #news: MessagePort;
   readonly #owner: Control<OwnerControl>;
+  readonly #isWitnessed: boolean;
   #findings: Findings;
   #link: Link | undefined;
   /** Servers that the supervisor of the moment has told of. */
@@ -70,7 +80,7 @@ export class AttachedRuntime extends AgentRuntime {
   #settleIntroduction: { done: () => void; fail: (error: BulkheadError) => void } | undefined;
   #closing: Promise<CloseReport> | undefined;
 
-  constructor(handle: RuntimeHandle, handlers: AgentHandlers) {
+  constructor(handle: RuntimeHandle, handlers: AgentHandlers, telemetry: MakeTelemetry | undefined) {
     const owner = new Control<OwnerControl>(handle.control, 'the thread that owns the runtime');
     super({
       board: Board.attach(handle.board),
@@ -82,8 +92,11 @@ export class AttachedRuntime extends AgentRuntime {
       gate: handle.gated
         ? () => new OwnersGate((call) => owner.call('check', [call], { timeoutMs: MAX_TIMER_MS }))
         : undefined,
+      telemetry,
+      witness: handle.witnessed ? accountsTo(handle.news) : undefined,
     });
     this.#owner = owner;
+    this.#isWitnessed = handle.witnessed;
     this.#findings = handle.findings;
     this.#news = handle.news;
     this.#introduced = new Promise((done, fail) => {
@@ -263,9 +276,23 @@ export class AttachedRuntime extends AgentRuntime {
     this.#link?.notices.close();
     this.#link?.control.close();
     this.#link = undefined;
+    // The calls that ended just now are told of in this turn.
+    if (this.#isWitnessed) await new Promise(setImmediate);
     this.#news.close();
     this.#owner.close();
     await this.release(why);
     return { servers: [], lostThreads: 0, tookMs: now() - startedAt };
   }
+}
+
+/** The accounts of one turn leave together. */
+function accountsTo(owner: MessagePort): Witness {
+  let accounts: CallAccount[] = [];
+  const send = (): void => {
+    owner.postMessage({ accounts } satisfies AgentNews);
+    accounts = [];
+  };
+  return (account) => {
+    if (accounts.push(account) === 1) queueMicrotask(send);
+  };
 }

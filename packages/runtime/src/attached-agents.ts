@@ -4,8 +4,9 @@
  */
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import { type Control, type Reason, type SupervisorControl, serveControl } from '@bulkhead/workers';
-import type { OwnerControl, OwnerNews } from './agent-messages.js';
+import type { AgentNews, OwnerControl, OwnerNews } from './agent-messages.js';
 import { CONTROL_MS } from './server-commands.js';
+import type { Witness } from './witness.js';
 
 interface Attached {
   news: MessagePort;
@@ -14,12 +15,14 @@ interface Attached {
 
 export class AttachedAgents {
   readonly #serves: OwnerControl;
+  readonly #witness: Witness | undefined;
   readonly #agents = new Set<Attached>();
   /** Undefined while there is none that knows the servers. */
   #supervisor: Control<SupervisorControl> | undefined;
 
-  constructor(serves: OwnerControl) {
+  constructor(serves: OwnerControl, witness: Witness | undefined) {
     this.#serves = serves;
+    this.#witness = witness;
   }
 
   /** The far ends of one more agent's ports; its way to the supervisor is on them already. */
@@ -29,7 +32,10 @@ export class AttachedAgents {
     const agent: Attached = { news: news.port1, control: control.port1 };
     this.#agents.add(agent);
     news.port1.once('close', () => this.#forget(agent));
-    news.port1.on('message', () => {}); // only a port that is read reports its close
+    // Only a port that is read reports its close.
+    news.port1.on('message', ({ accounts }: AgentNews) => {
+      for (const account of accounts) this.#witness?.(account);
+    });
     serveControl(this.#serves, control.port1);
     // An attached thread keeps itself alive, never the owner.
     for (const port of [news.port1, control.port1]) port.unref();
@@ -52,8 +58,13 @@ export class AttachedAgents {
     for (const agent of this.#agents) agent.news.postMessage(news);
   }
 
+  /** Their last accounts may still come, until {@link end}. */
   close(why: string): void {
     this.tell({ type: 'closed', why });
+    for (const { control } of this.#agents) control.close();
+  }
+
+  end(): void {
     for (const agent of [...this.#agents]) this.#forget(agent);
   }
 

@@ -13,13 +13,19 @@ import type { CallOptions, RawArguments, ToolResult } from './api.js';
 /** One for all calls, until each has its own. */
 const NOT_YET = () => {};
 
+/** Whoever watches calls from outside: telemetry. */
+export interface CallWatch {
+  /** Told once of every call that it watches. `error` is what the call ended with when it did not end with a result. */
+  ended(call: PendingCall, outcome: Outcome, at: number, error: BulkheadError | undefined): void;
+}
+
 export class PendingCall implements AbortMember {
   readonly server: string;
   /** A tool's raw name, or the method of another request. */
   readonly tool: string;
   readonly kind: 'call' | 'request';
   /** JSON text without newlines: it goes into the frame as it is. */
-  readonly args: string;
+  args: string;
   readonly idleMs: number;
   readonly maxMs: number;
   readonly startedAt: number;
@@ -40,8 +46,11 @@ export class PendingCall implements AbortMember {
   mayHaveRun = false;
   /** The person was already sent to the URLs that the server asked for. */
   urlsAsked = false;
+  /** Members of the request's `_meta` as JSON text without braces; mostly empty. Of `tools/call` only. */
+  meta = '';
   /** Told once, with how it ended. */
   onEnd: ((outcome: Outcome, at: number) => void) | undefined;
+  watch: CallWatch | undefined;
   #resolve: (result: ToolResult) => void = NOT_YET;
   #reject: (error: BulkheadError) => void = NOT_YET;
   abortBefore: AbortMember | undefined;
@@ -110,11 +119,11 @@ export class PendingCall implements AbortMember {
   }
 
   succeed(result: ToolResult, at: number): void {
-    if (this.#end(result.outcome, at)) this.#resolve(result);
+    if (this.#end(result.outcome, at, undefined)) this.#resolve(result);
   }
 
   fail(error: BulkheadError): void {
-    if (this.#end(error.outcome, now())) this.#reject(error);
+    if (this.#end(error.outcome, now(), error)) this.#reject(error);
   }
 
   /** The error of this call, with its server and tool. */
@@ -132,10 +141,11 @@ export class PendingCall implements AbortMember {
     });
   }
 
-  #end(outcome: Outcome, at: number): boolean {
+  #end(outcome: Outcome, at: number, error: BulkheadError | undefined): boolean {
     if (this.done) return false;
     this.done = true;
     this.onEnd?.(outcome, at);
+    this.watch?.ended(this, outcome, at, error);
     this.#aborts?.remove(this);
     return true;
   }

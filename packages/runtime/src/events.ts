@@ -1,4 +1,4 @@
-/** What an agent hears: its listeners, and the warnings that came before anybody could listen. */
+/** What an agent hears: its listeners, the warnings that came before anybody could listen, and the one who observes all. */
 import { EventEmitter } from 'node:events';
 import type { ServerEvent } from '@bulkhead/workers';
 import type { RuntimeEvents } from './api.js';
@@ -6,17 +6,25 @@ import type { RuntimeEvents } from './api.js';
 /** Warnings kept for the first listener. */
 const EARLY_WARNINGS = 100;
 
+/** Told of every event as it happens; no listener, so early warnings wait for one all the same. */
+export type EventObserver = (name: keyof RuntimeEvents, event: RuntimeEvents[keyof RuntimeEvents][0]) => void;
+
 type Listener<K extends keyof RuntimeEvents> = (...args: RuntimeEvents[K]) => void;
 
 export class RuntimeListeners {
   readonly #emitter = new EventEmitter<{ [K in keyof RuntimeEvents]: RuntimeEvents[K] }>();
   readonly #earlyWarnings: RuntimeEvents['warning'][0][] = [];
+  #observer: EventObserver | undefined;
+
+  observe(observer: EventObserver): void {
+    this.#observer = observer;
+  }
 
   on<K extends keyof RuntimeEvents>(event: K, listener: Listener<K>): void {
     this.#emitter.on(event, listener as never);
     if (event !== 'warning' || this.#earlyWarnings.length === 0) return;
     queueMicrotask(() => {
-      for (const warning of this.#earlyWarnings.splice(0)) this.warn(warning);
+      for (const warning of this.#earlyWarnings.splice(0)) this.#heard(warning);
     });
   }
 
@@ -25,12 +33,18 @@ export class RuntimeListeners {
   }
 
   emit<K extends keyof RuntimeEvents>(event: K, ...args: RuntimeEvents[K]): void {
+    this.#observer?.(event, args[0]);
     this.#emitter.emit(event, ...(args as never));
   }
 
   /** The first warnings come before anybody can listen: they are kept for the first listener. */
   warn(warning: RuntimeEvents['warning'][0]): void {
-    if (this.#emitter.listenerCount('warning') > 0) this.emit('warning', warning);
+    this.#observer?.('warning', warning);
+    this.#heard(warning);
+  }
+
+  #heard(warning: RuntimeEvents['warning'][0]): void {
+    if (this.#emitter.listenerCount('warning') > 0) this.#emitter.emit('warning', warning);
     else if (this.#earlyWarnings.length < EARLY_WARNINGS) this.#earlyWarnings.push(warning);
   }
 

@@ -17,13 +17,23 @@ export {
   type OnApproval,
 } from './approvals.js';
 export { type AttachedRuntime, type AttachOptions, attachRuntime } from './attach.js';
+export type { CallAuditOptions, CallAuditRecord } from './audit/call-audit.js';
 export { openBrowser } from './auth/open-browser.js';
-export { type BatchJournal, type JournalOptions, openJournal } from './batch/journal.js';
+export {
+  type BatchJournal,
+  type CallJournal,
+  type Fate,
+  GivenBack,
+  type JournalOptions,
+  openJournal,
+} from './batch/journal.js';
 export type { InputLine } from './batch/lines.js';
 export { formatOf, type MapFormat, type MapOptions, mapInput } from './batch/mapped-input.js';
 export {
   type BatchOptions,
   type BatchProgress,
+  type BatchRuntime,
+  type BatchServer,
   type BatchSummary,
   batchDefaults,
   type ServerSummary,
@@ -61,7 +71,9 @@ export {
   type Scope,
   type WrittenLaunch,
 } from './config/types.js';
+export type { Logger, LogOptions } from './logging/logger.js';
 export { createRuntime, type Runtime } from './runtime.js';
 export type { RuntimeHandle } from './runtime-handle.js';
 export { installSignalHandlers } from './signals.js';
+export type { TelemetryOptions, TelemetrySetting } from './telemetry/options.js';
 export { findTools } from './tool-lookup.js';

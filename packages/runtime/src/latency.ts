@@ -18,6 +18,11 @@ export interface LatencySnapshot {
 /** Longer latencies count as this: one hour, beyond every default deadline. In µs; the shortest told apart is 1 µs. */
 const HIGHEST = 3_600_000_000;
 const BUCKETS_PER_E = 1 / Math.log(1.02);
+/** What a histogram counts by, ms. */
+export const durationBoundsMs: readonly number[] = [
+  1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000,
+];
+
 const BUCKETS = Math.ceil(Math.log(HIGHEST) * BUCKETS_PER_E) + 1;
 
 export class LatencyRecorder {
@@ -43,6 +48,19 @@ export class LatencyRecorder {
     const count = this.#count;
     if (count === 0) return undefined;
     return { p50: this.#at(50), p95: this.#at(95), p99: this.#at(99), mean: this.#sumMs / count, count };
+  }
+
+  /** How many took at most {@link durationBoundsMs}, each of which is up to 2 % off; undefined before the first. */
+  cumulative(): number[] | undefined {
+    const buckets = this.#buckets;
+    if (buckets === undefined) return undefined;
+    let seen = 0;
+    let bucket = 0;
+    return durationBoundsMs.map((boundMs) => {
+      const last = Math.floor(Math.log(boundMs * 1_000) * BUCKETS_PER_E);
+      for (; bucket <= last; bucket++) seen += buckets[bucket] as number;
+      return seen;
+    });
   }
 
   #at(percent: number): number {

@@ -25,6 +25,8 @@ export interface RuntimeHandle {
   readonly findings: Findings;
   /** Calls pass the owner's gate. */
   readonly gated: boolean;
+  /** The owner wants an account of every call. */
+  readonly witnessed: boolean;
   /** Everything that must be moved and cannot be copied. */
   readonly transfer: Transferable[];
 }

@@ -19,22 +19,26 @@ import {
   serverDefaults,
 } from '@bulkhead/workers';
 import type { ServerTrust } from './agent/tool.js';
-import type { Findings } from './agent-messages.js';
+import type { Findings, OwnerControl } from './agent-messages.js';
 import { AgentRuntime } from './agent-runtime.js';
-import type { ReconfigureReport, RuntimeOptions, ServerEntryInput } from './api.js';
+import type { ReconfigureReport, RuntimeOptions, RuntimeStatus, ServerEntryInput } from './api.js';
 import { ApprovalDesk } from './approval-desk.js';
 import { AttachedAgents } from './attached-agents.js';
+import type { Books } from './books.js';
 import { resolveServers } from './config/load.js';
 import { formatProblem, type LoadedConfig } from './config/types.js';
+import type { MetricsOptions } from './control/metrics-port.js';
 import { answerFor } from './forwarded-asks.js';
 import { OwnGate } from './gate.js';
 import { limitsFrom } from './limits.js';
+import type { Logger } from './logging/logger.js';
 import { cacheDir, makeLogDir, makeRunDir, stateDir } from './places.js';
 import { recordFile } from './record-file.js';
 import { HANDLE_FORMAT, type RuntimeHandle } from './runtime-handle.js';
 import { CONTROL_MS } from './server-commands.js';
 import { SpillPlace } from './spill.js';
 import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
+import { type MakeTelemetry, openTelemetry } from './telemetry/open.js';
 
 /** What every open runtime does when the program ends without closing it; one listener of `process` for all of them. */
 const atExit = new Set<() => void>();
@@ -50,7 +54,7 @@ const LOSS_SPAN_MS = 60_000;
  * Starts a runtime. Resolves as soon as the supervisor has the list; the servers join in the background
  * (`ready()` waits for them).
  * @throws {BulkheadError} `BAD_CONFIG` when the options name neither `servers` nor `config`, or a limit is not a number;
- * `BAD_INPUT` when the name of `control` is taken.
+ * `BAD_INPUT` when the name of `control` is taken, or the port of `metrics` cannot be had.
  */
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   if ((options.servers === undefined) === (options.config === undefined)) {
@@ -60,22 +64,52 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   if (options.record !== undefined) recordFile(options.record.file);
   const approvals = new ApprovalDesk(options.onApproval);
   const config = await approvals.review(options.config ?? resolveServers(options.servers ?? {}, {}));
-  const runtime = new Runtime(config, options, approvals);
+  const telemetry = await openTelemetry(options.telemetry, { owner: true });
+  const runtime = new Runtime(config, options, approvals, { telemetry, books: await booksFor(options) });
   await runtime.begin();
+  runtime.tellStart();
   if (options.control !== undefined) await openNamed(runtime, options.control.name);
+  if (options.metrics !== undefined) await openPort(runtime, options.metrics);
   approvals.ask();
   return runtime;
 }
 
-/** A program that asked for a socket and cannot have it has no runtime either. */
+/** Nothing of them is loaded for a runtime that writes nothing. */
+async function booksFor(options: RuntimeOptions): Promise<Books | undefined> {
+  if (options.logger === undefined && options.audit === undefined) return undefined;
+  const { openBooks } = await import('./books.js');
+  return openBooks(options);
+}
+
 async function openNamed(runtime: Runtime, name: string): Promise<void> {
-  try {
+  await orClose(runtime, async () => {
     const { openControl } = await import('./control/open.js');
-    await openControl(runtime, { name });
+    const { logger } = runtime;
+    await openControl(runtime, { name, ...(logger === undefined ? {} : { logger }) });
+  });
+}
+
+async function openPort(runtime: Runtime, options: MetricsOptions): Promise<void> {
+  await orClose(runtime, async () => {
+    const { openMetrics } = await import('./control/metrics-port.js');
+    await openMetrics(runtime, options);
+  });
+}
+
+/** A program that asked for a socket or a port and cannot have it has no runtime either. */
+async function orClose(runtime: Runtime, open: () => Promise<void>): Promise<void> {
+  try {
+    await open();
   } catch (error) {
     await runtime.close();
     throw error;
   }
+}
+
+/** Who follows what the runtime does; undefined where nobody asked for it. */
+interface Onlookers {
+  telemetry: MakeTelemetry | undefined;
+  books: Books | undefined;
 }
 
 export class Runtime extends AgentRuntime {
@@ -87,6 +121,7 @@ export class Runtime extends AgentRuntime {
   #trust: ReadonlyMap<string, ServerTrust> = new Map();
   readonly #agents: AttachedAgents;
   readonly #spills: SpillPlace;
+  readonly #books: Books | undefined;
   #link: SupervisorLink;
   #losses: number[] = [];
   /** Why no supervisor is started any more. */
@@ -95,7 +130,12 @@ export class Runtime extends AgentRuntime {
   readonly #onExit: () => void;
 
   /** @param config as `approvals` has reviewed it. */
-  constructor(config: LoadedConfig, options: RuntimeOptions, approvals: ApprovalDesk) {
+  constructor(
+    config: LoadedConfig,
+    options: RuntimeOptions,
+    approvals: ApprovalDesk,
+    { telemetry, books }: Onlookers,
+  ) {
     const limits = limitsFrom(options.limits ?? {});
     const { gate } = options;
     super({
@@ -104,7 +144,12 @@ export class Runtime extends AgentRuntime {
       handlers: options.handlers ?? {},
       runDir: makeRunDir(),
       gate: gate === undefined ? undefined : (facts) => new OwnGate(gate, facts),
+      witness: books?.witness,
+      telemetry,
     });
+    this.#books = books;
+    if (books?.log !== undefined) this.events.observe(books.log.observer);
+    books?.complainTo((message) => this.events.warn({ message }));
     this.#config = config;
     this.#approvals = approvals;
     this.#spills = new SpillPlace(options.spillDir);
@@ -120,17 +165,19 @@ export class Runtime extends AgentRuntime {
       handlers: this.asks.offered,
       recordFile: options.record === undefined ? undefined : recordFile(options.record.file),
     };
-    this.#agents = new AttachedAgents({
+    const serves: OwnerControl = {
       reconfigure: (next) => answer(() => this.reconfigure(next)),
       check: (call) => answer(() => this.passGate(call)),
       ask: (server, method, params) => {
         const { askTimeoutMs } = this.refs.get(server)?.options ?? serverDefaults;
         return answer(() => answerFor(this.asks, { server, method, params }, askTimeoutMs));
       },
-    });
+    };
+    this.#agents = new AttachedAgents(serves, books?.witness);
     this.#take(config);
     approvals.begin({
       warn: (warning) => this.events.warn(warning),
+      decided: (name, decision) => books?.log?.decided(name, decision),
       release: (name, spec) => this.#release(name, spec),
     });
     this.#onExit = () => {
@@ -141,6 +188,15 @@ export class Runtime extends AgentRuntime {
     atExit.add(this.#onExit);
     this.#link = this.#startSupervisor();
     void this.#spills.sweep();
+  }
+
+  override get logger(): Logger | undefined {
+    return this.#books?.log?.logger;
+  }
+
+  /** For the log: what there is to run. */
+  tellStart(): void {
+    this.#books?.log?.started(this.#config.servers);
   }
 
   /** Hands the servers to the supervisor, then the supervisor to the attached agents. */
@@ -170,6 +226,7 @@ export class Runtime extends AgentRuntime {
       runDir: this.runDir,
       findings: this.findings(),
       gated: this.gated,
+      witnessed: this.#books?.witness !== undefined,
       transfer: [news, control],
     };
   }
@@ -212,6 +269,16 @@ export class Runtime extends AgentRuntime {
     return this.#closing;
   }
 
+  override async status(): Promise<RuntimeStatus> {
+    const { active, idle } = this.#link.loopUse();
+    const supervisorLoop = {
+      activeMs: active,
+      idleMs: idle,
+      delayMs: this.board.supervisorDelay() / 1_000,
+    };
+    return { ...(await super.status()), supervisorLoop };
+  }
+
   protected supervisor(): Control<AgentControl> {
     return this.#link.control;
   }
@@ -223,6 +290,11 @@ export class Runtime extends AgentRuntime {
 
   protected trustOf(server: string): ServerTrust | undefined {
     return this.#trust.get(server);
+  }
+
+  protected override transportOf(server: string): 'pipe' | 'tcp' | undefined {
+    const type = this.#specs.get(server)?.launch.type;
+    return type === undefined ? undefined : type === 'stdio' ? 'pipe' : 'tcp';
   }
 
   protected override awaitsApproval(server: string): boolean {
@@ -270,6 +342,7 @@ export class Runtime extends AgentRuntime {
   }
 
   #take(config: LoadedConfig): void {
+    this.#books?.learn(config);
     this.#config = config;
     this.#trust = new Map(
       config.servers.map(({ name, trusted, confidential, approvalFingerprint }) => [
@@ -317,7 +390,9 @@ export class Runtime extends AgentRuntime {
     const diff = await this.#configure();
     for (const name of diff.changed) this.refs.get(name)?.replacing();
     this.#approvals.ask();
-    return { ...diff, problems: config.problems.map(formatProblem) };
+    const report = { ...diff, problems: config.problems.map(formatProblem) };
+    this.#books?.log?.reconfigured(report, config.servers);
+    return report;
   }
 
   #startSupervisor(): SupervisorLink {
@@ -379,6 +454,9 @@ export class Runtime extends AgentRuntime {
       if (pids.length > 0) report.servers[0]?.pids.push(...pids.map((pid) => ({ pid, gone: false })));
     }
     await this.#link.end();
+    this.#agents.end();
+    this.#books?.log?.closed(report);
+    await this.#books?.close();
     atExit.delete(this.#onExit);
     rmSync(this.runDir, { recursive: true, force: true });
     this.#spills.remove();

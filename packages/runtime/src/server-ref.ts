@@ -26,7 +26,7 @@ import {
 } from '@bulkhead/workers';
 import type { ServerStats } from './api.js';
 import type { AskDesk } from './asks.js';
-import { Breaker } from './breaker.js';
+import { Breaker, type BreakerState } from './breaker.js';
 import type { PendingCall } from './call.js';
 import { LatencyRecorder } from './latency.js';
 import { Mailbox } from './mailbox.js';
@@ -220,7 +220,9 @@ export class ServerRef {
     if (this.#outbox.length > 0 && this.#outbox[0] !== op) this.#flush();
     if (this.#outbox.length === 0) this.#outbox.push(op, id);
     const tool = op === laneOp.call ? this.#toolWord(call.tool) : call.tool;
-    this.#outbox.push(tool, call.args, call.idleMs, Math.ceil(call.idleAt), Math.ceil(call.hardAt));
+    const hardAt = Math.ceil(call.hardAt);
+    if (call.meta === '') this.#outbox.push(tool, call.args, call.idleMs, Math.ceil(call.idleAt), hardAt);
+    else this.#outbox.push(tool, call.args, call.idleMs, Math.ceil(call.idleAt), -hardAt, call.meta);
     if (!this.#flushing) {
       this.#flushing = true;
       // Not queueMicrotask: Node makes an AsyncResource for each of those.
@@ -595,13 +597,25 @@ export class ServerRef {
     }
   }
 
+  get breaker(): BreakerState['type'] {
+    return this.#breaker.state.type;
+  }
+
+  /** Of its process; 0 when there is none. */
+  get pid(): number {
+    return this.#link === undefined ? 0 : this.#context.board.get(this.#link.slot, 'pid');
+  }
+
   stats(): ServerStats {
+    const durations = this.#latency.cumulative();
     return {
       calls: this.#total,
       inFlight: this.#calls.size,
       queued: this.#mailbox.queued,
       outcomes: Object.fromEntries(this.#outcomes),
       latency: this.#latency.snapshot(),
+      breaker: this.breaker,
+      ...(durations === undefined ? {} : { durations }),
     };
   }
 }

@@ -11,6 +11,7 @@ import {
   type SupervisorInit,
   type SupervisorNotice,
 } from '@bulkhead/workers';
+import { requireThreadFiles } from './thread-files.js';
 
 export type LinkInit = Omit<SupervisorInit, 'board' | 'notices' | 'control'>;
 
@@ -27,6 +28,7 @@ export class SupervisorLink {
     onNotice: (notice: SupervisorNotice) => void,
     onLost: (message: string) => void,
   ) {
+    requireThreadFiles();
     const notices = new MessageChannel();
     const control = new MessageChannel();
     this.#notices = notices.port1;
@@ -62,6 +64,11 @@ export class SupervisorLink {
     });
     this.#notices.on('message', onNotice);
     this.#notices.unref();
+  }
+
+  /** How its event loop has spent its time, ms. */
+  loopUse(): { active: number; idle: number } {
+    return this.#worker.performance.eventLoopUtilization();
   }
 
   /** Ends the thread itself; its children must be down by then. */

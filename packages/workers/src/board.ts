@@ -1,6 +1,6 @@
 /**
  * The board: one SharedArrayBuffer that every thread can read when nobody answers messages.
- * Header (16 ints): supervisor heartbeat. Then one slot of 16 ints per server.
+ * Header (16 ints): supervisor heartbeat and loop delay. Then one slot of 16 ints per server.
  * Pids stand here from the moment of spawn, so that any thread can kill what is left.
  */
 
@@ -21,16 +21,24 @@ export const field = {
   skipped: 6,
   /** Calls that arrived at the server thread, counted: shows use between two looks at `inFlight`. */
   calls: 7,
+  /** How late the last heartbeat of the thread was, in µs. */
+  loopDelay: 8,
 } as const;
 export type BoardField = keyof typeof field;
+
+/** 64-bit fields, by their offset in ints: bytes from and to the server, counted over its life. */
+const wideField = { received: 10, sent: 12 } as const;
+export type WideField = keyof typeof wideField;
 
 export class Board {
   readonly buffer: SharedArrayBuffer;
   readonly #ints: Int32Array;
+  readonly #longs: BigInt64Array;
 
   private constructor(buffer: SharedArrayBuffer) {
     this.buffer = buffer;
     this.#ints = new Int32Array(buffer);
+    this.#longs = new BigInt64Array(buffer);
   }
 
   /** A board with room for `slots` servers. */
@@ -59,13 +67,37 @@ export class Board {
     Atomics.add(this.#ints, HEADER_INTS + slot * SLOT_INTS + field[name], by);
   }
 
-  /** Supervisor's own heartbeat. */
-  beatSupervisor(): void {
+  getWide(slot: number, name: WideField): number {
+    return Number(Atomics.load(this.#longs, this.#wideIndex(slot, name)));
+  }
+
+  addWide(slot: number, name: WideField, by: number): void {
+    Atomics.add(this.#longs, this.#wideIndex(slot, name), BigInt(by));
+  }
+
+  #wideIndex(slot: number, name: WideField): number {
+    return (HEADER_INTS + slot * SLOT_INTS + wideField[name]) / 2;
+  }
+
+  /** Supervisor's own heartbeat, and how late it was, in µs. */
+  beatSupervisor(lateMicros: number): void {
     Atomics.add(this.#ints, 0, 1);
+    Atomics.store(this.#ints, 1, lateMicros);
+  }
+
+  /** Of the last heartbeat, in µs. */
+  supervisorDelay(): number {
+    return Atomics.load(this.#ints, 1);
   }
 
   supervisorBeat(): number {
     return Atomics.load(this.#ints, 0);
+  }
+
+  /** The fields of one slot to 0, before another server gets it. */
+  vacate(slot: number): void {
+    const first = HEADER_INTS + slot * SLOT_INTS;
+    for (let i = first; i < first + SLOT_INTS; i++) Atomics.store(this.#ints, i, 0);
   }
 
   /** All fields of all slots to 0, when a new supervisor begins. */

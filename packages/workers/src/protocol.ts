@@ -140,6 +140,20 @@ export interface ServerStatus {
   warnings: string[];
   /** Lines of stdout that were not protocol, counted. */
   skippedLines: number;
+  /** Bytes from and to the server, over its life; over HTTP those of the messages' bodies. */
+  receivedBytes: number;
+  sentBytes: number;
+  /** The event loop of its thread; absent while it has none. */
+  loop?: LoopFigures;
+}
+
+/** How busy the event loop of one thread is. */
+export interface LoopFigures {
+  /** Time spent working and waiting since the thread began, ms. */
+  activeMs: number;
+  idleMs: number;
+  /** How late its last heartbeat was, ms. */
+  delayMs: number;
 }
 
 // ── agent ⇄ supervisor ──────────────────────────────────────────────────────────────────────────────────────────

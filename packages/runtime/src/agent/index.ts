@@ -3,6 +3,7 @@
  * providers' formats, and a loop that runs it all; each can be used without the others.
  */
 
+export { argumentsHash } from '../audit/arguments.js';
 export { isMcpTool } from '../naming.js';
 export {
   type AnthropicPrompt,
@@ -11,7 +12,7 @@ export {
   anthropicPrompt,
   type CacheControl,
 } from './anthropic-prompt.js';
-export { type AuditOptions, type AuditRecord, argumentsHash, auditHook } from './audit.js';
+export { type AuditOptions, type AuditRecord, auditHook } from './audit.js';
 export { type BudgetOptions, budgetDefaults, OutputBudget, withinBudget } from './budget.js';
 export { inferCapabilities, onlyReads, type ToolTraits } from './capabilities.js';
 export { DataFlow, type DataFlowOptions } from './data-flow.js';
@@ -82,7 +83,7 @@ export type {
   Usage,
 } from './models/model.js';
 export { openAiChatModel } from './models/openai-chat.js';
-export type { OpenAiModelOptions } from './models/openai-client.js';
+export type { OpenAiModelOptions } from './models/openai-options.js';
 export { openAiResponsesModel } from './models/openai-responses.js';
 export {
   type ScriptedAnswer,

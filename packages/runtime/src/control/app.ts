@@ -8,7 +8,7 @@ import { bodyLimit } from 'hono/body-limit';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { RuntimeApi } from '../api.js';
 import type { EventFeed } from './event-feed.js';
-import { metricsText } from './metrics.js';
+import { METRICS_TYPE, type MetricsSource } from './metrics-source.js';
 import { offerRoutes } from './offer-routes.js';
 import type { ControlOptions } from './options.js';
 import { CONTROL_PROTOCOL, type ControlFailure, controlHeader, type Health, mismatch } from './protocol.js';
@@ -23,6 +23,7 @@ export interface ControlContext {
   runtime: RuntimeApi;
   options: ControlOptions;
   feed: EventFeed;
+  metrics: MetricsSource;
   health: () => Health;
 }
 
@@ -38,6 +39,17 @@ export function controlApp(context: ControlContext): Hono {
       },
     }),
   );
+  const { logger } = options;
+  if (logger !== undefined) {
+    app.use(async (c, next) => {
+      const startedAt = performance.now();
+      await next();
+      const { method, path } = c.req;
+      const tookMs = Math.round(performance.now() - startedAt);
+      // The path without its query, which may hold what a resource is called.
+      logger.debug({ event: 'request', method, path, status: c.res.status, tookMs }, 'control request');
+    });
+  }
   app.use(async (c, next) => {
     c.header(controlHeader.protocol, String(CONTROL_PROTOCOL));
     checkProtocol(c.req.header(controlHeader.protocol));
@@ -57,9 +69,7 @@ export function controlApp(context: ControlContext): Hono {
   app.get('/v1/health', (c) => c.json(health()));
   app.get('/v1/status', async (c) => c.json(await statusReport(context, c.req.query('tools') === '1')));
   app.get('/v1/metrics', async (c) =>
-    c.text(metricsText(await statusReport(context, false)), 200, {
-      'content-type': 'text/plain; version=0.0.4; charset=utf-8',
-    }),
+    c.text(await context.metrics.text(), 200, { 'content-type': METRICS_TYPE }),
   );
   app.get('/v1/tools', (c) => {
     options.onActivity?.();

@@ -12,6 +12,7 @@ import { claim, isOwn } from './claim.js';
 import { checkName } from './control-places.js';
 import { readEntry, removeEntry, writeEntry } from './entries.js';
 import { EventFeed } from './event-feed.js';
+import { MetricsSource } from './metrics-source.js';
 import type { ControlOptions, ControlSocket } from './options.js';
 import { factsOf } from './owner.js';
 import { CONTROL_PROTOCOL, type Health } from './protocol.js';
@@ -28,6 +29,7 @@ export async function openControl(runtime: RuntimeApi, options: ControlOptions):
   const name = checkName(options.name);
   const startedAt = new Date();
   const feed = new EventFeed(runtime);
+  const metrics = new MetricsSource(runtime);
   const health = (): Health => {
     const servers = runtime.servers().filter(({ state }) => state !== 'disabled');
     return {
@@ -41,7 +43,7 @@ export async function openControl(runtime: RuntimeApi, options: ControlOptions):
       total: servers.length,
     };
   };
-  const app = controlApp({ runtime, options, feed, health });
+  const app = controlApp({ runtime, options, feed, health, metrics });
   const server = createAdaptorServer({ fetch: app.fetch }) as Server;
   let path: string;
   try {
@@ -67,6 +69,7 @@ export async function openControl(runtime: RuntimeApi, options: ControlOptions):
       runtime.off('state', onState);
       leave(name, path, ino);
       feed.stop();
+      metrics.stop();
       await closed(server);
     })();
     return closing;

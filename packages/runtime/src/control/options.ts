@@ -1,5 +1,6 @@
 /** What a program says about the control socket that it opens. */
 import type { ReconfigureReport } from '../api.js';
+import type { Logger } from '../logging/logger.js';
 
 /** `RuntimeOptions.control`. */
 export interface ControlName {
@@ -25,6 +26,8 @@ export interface ControlOptions extends ControlName {
   reloadFailure?: () => string | undefined;
   /** `POST /v1/shutdown`: ends the program in good order; absent: refused as `UNSUPPORTED`. */
   shutdown?: () => void;
+  /** Told of every request, at level `debug`. */
+  logger?: Logger;
   /** Told of every request that uses a server; looking on is no use. */
   onActivity?: () => void;
 }

@@ -5,6 +5,7 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Board } from '../board.js';
+import { everyBeat } from '../heartbeat.js';
 import { serveControl } from '../control.js';
 import type { ServerNotice, ServerThreadBoot, ServerThreadInit } from '../protocol.js';
 import { ServerThread } from './server-thread.js';
@@ -13,7 +14,10 @@ const { notices, control, warm } = workerData as ServerThreadBoot;
 
 parentPort?.once('message', (init: ServerThreadInit) => {
   const board = Board.attach(init.board);
-  setInterval(() => board.add(init.slot, 'heartbeat'), init.heartbeatMs);
+  everyBeat(init.heartbeatMs, (lateMicros) => {
+    board.add(init.slot, 'heartbeat');
+    board.set(init.slot, 'loopDelay', lateMicros);
+  });
   serveControl(new ServerThread(init, notices), control);
 });
 if (warm) await import('./session-legacy.js');

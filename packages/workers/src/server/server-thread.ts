@@ -202,7 +202,11 @@ export class ServerThread implements ServerControl {
     const { slot, options } = this.#init;
     return {
       maxMessageBytes: options.maxMessageBytes,
-      onBytes: () => this.#board.add(slot, 'bytes'),
+      onBytes: (count: number) => {
+        this.#board.add(slot, 'bytes');
+        this.#board.addWide(slot, 'received', count);
+      },
+      onSent: (count: number) => this.#board.addWide(slot, 'sent', count),
       onSkipped: () => this.#board.add(slot, 'skipped'),
       recorder: this.#recorder,
     };

@@ -28,7 +28,8 @@ export class StdioTransport implements WireTransport {
   readonly #router: Router;
   readonly #skipped = new SkippedLines();
   readonly #framer: LineFramer;
-  readonly #onBytes: () => void;
+  readonly #onBytes: (count: number) => void;
+  readonly #onSent: (count: number) => void;
   readonly #onSkipped: () => void;
   readonly #recorder: Recorder | undefined;
   readonly #scanner = new AnswerScanner();
@@ -41,14 +42,15 @@ export class StdioTransport implements WireTransport {
   #tail = false;
 
   /**
-   * `onBytes` is called for every chunk that arrives (one of the watchdog's signals), `onSkipped` for every line that
-   * is not protocol.
+   * `onBytes` is called for every chunk that arrives (one of the watchdog's signals), `onSent` for every one that
+   * leaves, `onSkipped` for every line that is not protocol.
    */
   constructor(
     socket: Socket,
     options: {
       maxMessageBytes: number;
-      onBytes: () => void;
+      onBytes: (count: number) => void;
+      onSent: (count: number) => void;
       onSkipped: () => void;
       recorder?: Recorder | undefined;
     },
@@ -56,6 +58,7 @@ export class StdioTransport implements WireTransport {
     this.#socket = socket;
     this.#recorder = options.recorder;
     this.#onBytes = options.onBytes;
+    this.#onSent = options.onSent;
     this.#onSkipped = options.onSkipped;
     this.#router = new Router({
       lane: () => this.lane,
@@ -77,7 +80,7 @@ export class StdioTransport implements WireTransport {
     if (this.#started) return;
     this.#started = true;
     this.#socket.on('data', (chunk: Buffer) => {
-      this.#onBytes();
+      this.#onBytes(chunk.length);
       this.#recorder?.received(chunk);
       this.#text = undefined;
       this.#framer.push(chunk);
@@ -129,6 +132,7 @@ export class StdioTransport implements WireTransport {
   writeFrames(frames: string): void {
     if (this.#ended) return;
     this.#recorder?.sent(frames);
+    this.#onSent(Buffer.byteLength(frames));
     this.#socket.write(frames);
   }
 

@@ -183,9 +183,22 @@ export class Child {
       spawns,
       restarts: Math.max(0, spawns - 1),
       logFile: this.#log.file,
-      skippedLines: this.#context.board.get(this.slot, 'skipped'),
+      ...this.#figures(),
       ...(process.pid === undefined ? {} : { pid: process.pid }),
     };
+  }
+
+  #figures(): Pick<ServerStatus, 'skippedLines' | 'receivedBytes' | 'sentBytes' | 'loop'> {
+    const { board } = this.#context;
+    const figures = {
+      skippedLines: board.get(this.slot, 'skipped'),
+      receivedBytes: board.getWide(this.slot, 'received'),
+      sentBytes: board.getWide(this.slot, 'sent'),
+    };
+    const use = this.#body.thread?.loopUse();
+    if (use === undefined) return figures;
+    const delayMs = board.get(this.slot, 'loopDelay') / 1_000;
+    return { ...figures, loop: { activeMs: use.active, idleMs: use.idle, delayMs } };
   }
 
   /** What a newly attached agent must know. */

@@ -9,6 +9,7 @@ import { Board } from '../board.js';
 import { now } from '../clock.js';
 import { answer, serveControl } from '../control.js';
 import { BulkheadError } from '../errors.js';
+import { everyBeat } from '../heartbeat.js';
 import {
   type AgentControl,
   type Answer,
@@ -93,7 +94,7 @@ export class Supervisor implements SupervisorControl {
         message: `ended ${left.length} process groups that a killed host left behind: ${left.join(', ')}`,
       });
     }
-    setInterval(() => this.#board.beatSupervisor(), options.heartbeatMs);
+    everyBeat(options.heartbeatMs, (lateMicros) => this.#board.beatSupervisor(lateMicros));
   }
 
   configure(specs: ServerSpec[]): Answer<{ added: string[]; changed: string[]; removed: string[] }> {
@@ -116,6 +117,7 @@ export class Supervisor implements SupervisorControl {
         }
         diff.added.push(name);
         this.#tell(entryNotice(spec, false));
+        this.#board.vacate(slot);
         this.#children.set(name, this.#newChild(spec, slot));
       } else if (differs(child.spec, spec)) {
         diff.changed.push(name);

@@ -132,6 +132,11 @@ export class ServerThreadHandle {
     return this.#thread.gone;
   }
 
+  /** How its event loop has spent its time, ms; undefined once it is gone. */
+  loopUse(): { active: number; idle: number } | undefined {
+    return this.gone ? undefined : this.#thread.worker.performance.eventLoopUtilization();
+  }
+
   /** @throws {BulkheadError} `START_FAILED` when the thread ended before it was online. */
   online(): Promise<void> {
     return this.#thread.online();

@@ -19,7 +19,8 @@ import {
   NO_USAGE,
   userParts,
 } from './model.js';
-import { type OpenAiModelOptions, openAiClient } from './openai-client.js';
+import { openAiClient } from './openai-client.js';
+import type { OpenAiModelOptions } from './openai-options.js';
 
 type Chunk = Sdk.Chat.Completions.ChatCompletionChunk;
 type Choice = Sdk.Chat.Completions.ChatCompletionChunk.Choice;

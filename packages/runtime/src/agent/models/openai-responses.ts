@@ -20,7 +20,8 @@ import {
   userParts,
 } from './model.js';
 import { replayedArguments } from './openai-chat.js';
-import { type OpenAiModelOptions, openAiClient } from './openai-client.js';
+import { openAiClient } from './openai-client.js';
+import type { OpenAiModelOptions } from './openai-options.js';
 
 type Item = Sdk.Responses.ResponseInputItem;
 

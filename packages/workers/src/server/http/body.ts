@@ -8,13 +8,13 @@ export type Body = { bytes: Buffer } | { oversize: { prefix: Buffer; bytes: numb
 export async function readBody(
   pieces: AsyncIterable<Uint8Array>,
   maxBytes: number,
-  onPiece: () => void,
+  onPiece: (bytes: number) => void,
 ): Promise<Body> {
   const kept: Uint8Array[] = [];
   let bytes = 0;
   let prefix: Buffer | undefined;
   for await (const piece of pieces) {
-    onPiece();
+    onPiece(piece.length);
     bytes += piece.length;
     if (prefix !== undefined) continue;
     kept.push(piece);

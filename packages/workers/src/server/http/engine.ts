@@ -29,7 +29,7 @@ export interface EngineHost {
   fail(wireId: number, failure: Failure): void;
   /** Bytes arrived and were handed over. */
   turn(): void;
-  bytes(): void;
+  bytes(count: number): void;
   warn(message: string): void;
   /** The connection is over. */
   end(reason: Reason): void;

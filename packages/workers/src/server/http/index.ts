@@ -10,7 +10,9 @@ export interface ConnectOptions {
   /** Largest single message, whatever carries it. */
   maxMessageBytes: number;
   /** For every piece of a body that arrives. */
-  onBytes: () => void;
+  onBytes: (count: number) => void;
+  /** For every message that leaves. */
+  onSent?: ((count: number) => void) | undefined;
   /** For every body or event that is not protocol. */
   onSkipped: () => void;
   /** Default true: type `http` may turn out to be the older SSE transport. */

@@ -15,7 +15,7 @@ export async function pour(
 ): Promise<Poured> {
   try {
     for await (const piece of body) {
-      host.bytes();
+      host.bytes(piece.byteLength);
       parser.push(Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength));
       host.turn();
       if (!wanted()) break;

@@ -170,7 +170,7 @@ export class StreamableEngine implements Engine {
   async #json(reply: HttpReply, exchange: Exchange): Promise<Verdict> {
     const host = this.#host;
     const { frame } = exchange;
-    const body = await readBody(reply.body, host.maxMessageBytes, () => host.bytes());
+    const body = await readBody(reply.body, host.maxMessageBytes, (count) => host.bytes(count));
     if ('oversize' in body) {
       const { prefix, bytes } = body.oversize;
       host.router.oversize(prefix, bytes);
@@ -244,7 +244,7 @@ export class StreamableEngine implements Engine {
   }
 
   async #wholeBody(reply: HttpReply): Promise<Buffer> {
-    const body = await readBody(reply.body, this.#host.maxMessageBytes, () => this.#host.bytes());
+    const body = await readBody(reply.body, this.#host.maxMessageBytes, (count) => this.#host.bytes(count));
     return 'bytes' in body ? body.bytes : body.oversize.prefix;
   }
 

@@ -38,7 +38,8 @@ export interface HttpTransportOptions {
   /** `streamable-or-sse`: falls back. */
   mode: 'streamable' | 'sse' | 'streamable-or-sse';
   maxMessageBytes: number;
-  onBytes: () => void;
+  onBytes: (count: number) => void;
+  onSent?: ((count: number) => void) | undefined;
   onSkipped: () => void;
   recorder?: Recorder | undefined;
   /** Adds credentials to requests. */
@@ -88,9 +89,9 @@ export class HttpTransport implements WireTransport {
       route: (message) => this.#router.route(message),
       fail: (wireId, failure) => this.#fail(wireId, failure),
       turn: () => this.lane?.onTurn(),
-      bytes: () => {
+      bytes: (count) => {
         this.#unreachable = 0;
-        onBytes();
+        onBytes(count);
       },
       warn: (message) => this.onwarning?.(message),
       end: (reason) => this.#finish(reason),
@@ -178,6 +179,7 @@ export class HttpTransport implements WireTransport {
       const frame = text === '' ? undefined : this.#frame(text);
       if (frame === undefined) continue;
       this.#options.recorder?.sent(text);
+      this.#options.onSent?.(Buffer.byteLength(text));
       void this.#engine.send(frame);
     }
   }
