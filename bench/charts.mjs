@@ -90,6 +90,17 @@ export const CHARTS = new Map([
     },
   ],
   [
+    'cluster',
+    {
+      key: 'linesPerSecond',
+      title: 'Lines per second, JSONL to JSONL, all on one machine',
+      by: (row) =>
+        row.workers === undefined
+          ? 'without a store'
+          : `${row.workers} worker${row.workers === 1 ? '' : 's'}, chunks of ${row.chunkLines}`,
+    },
+  ],
+  [
     'cli',
     {
       key: 'tookMs',

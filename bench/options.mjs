@@ -16,6 +16,7 @@ export const SCENES = [
   'agents',
   'agent',
   'batch',
+  'cluster',
   'cli',
 ];
 
@@ -24,6 +25,7 @@ const OPTIONS = {
   runs: { type: 'string', default: '5' },
   sample: { type: 'string', default: '1000' },
   lines: { type: 'string', default: '100000' },
+  chunks: { type: 'string', default: '256' },
   peers: { type: 'string' },
   'all-peers': { type: 'boolean', default: false },
   node24: { type: 'boolean', default: false },
@@ -41,6 +43,7 @@ export function help(abouts) {
   --runs N       rounds per case, all peers in each (default 5)
   --sample MS    length of one sample (default 1000)
   --lines N,N    sizes of the batch files (default 100000)
+  --chunks N,N   lines of a chunk in the scene cluster (default 256)
   --peers A,B    only these
   --all-peers    also agent frameworks, and newer majors under Node 24 with Bulkhead beside them;
                  installs over a gigabyte into bench/.peers
@@ -78,6 +81,7 @@ export function readOptions(args) {
     runs: positive('runs', values.runs),
     sampleMs: positive('sample', values.sample),
     lines: values.lines.split(',').map((value) => positive('lines', value)),
+    chunks: values.chunks.split(',').map((value) => positive('chunks', value)),
     peers: { names: values.peers?.split(','), all: values['all-peers'], node24: values.node24 },
     json: values.json,
     from: values.from,

@@ -33,7 +33,8 @@ function available(peers) {
 async function measure(options, scenes) {
   const peers = available(choose(options.peers));
   if (peers.length === 0) throw new Error('bench: nobody is left to be measured');
-  const context = { runs: options.runs, sampleMs: options.sampleMs, lines: options.lines };
+  const { runs, sampleMs, lines, chunks } = options;
+  const context = { runs, sampleMs, lines, chunks };
   const report = { machine: machine(), versions: versions(peers), ...context, scenes: {} };
   const { cores, cpu, loadAtStart } = report.machine;
   console.log(`${cores} × ${cpu}, load ${loadAtStart.toFixed(1)} at start`);

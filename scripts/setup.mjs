@@ -4,9 +4,8 @@
  * date is skipped, so a second run takes no time and no network.
  */
 import { spawnSync } from 'node:child_process';
+import { PNPM } from './pnpm.mjs';
 
-/** The one place that pins the package manager; it is fetched by npx and never installed. */
-const PNPM_VERSION = '10.34.9';
 const NODE_FLOOR = [20, 19];
 
 const [major, minor] = process.versions.node.split('.').map(Number);
@@ -20,10 +19,11 @@ if (major < NODE_FLOOR[0] || (major === NODE_FLOOR[0] && minor < NODE_FLOOR[1]))
 // Imported only now: an older Node would fail in them with words that help nobody.
 const { isBuilt, isInstalled, markInstalled } = await import('./stamp.mjs');
 const { build } = await import('./build.mjs');
+const { npmEnvironment } = await import('./npm.mjs');
 const { root } = await import('./tool.mjs');
 
 if (!isInstalled()) {
-  console.log(`Installing the dependencies of pnpm-lock.yaml with pnpm ${PNPM_VERSION} …`);
+  console.log(`Installing the dependencies of pnpm-lock.yaml with ${PNPM} …`);
   if (!install()) {
     stop(
       'The dependencies could not be installed; the messages above say why.',
@@ -38,24 +38,15 @@ if (!isBuilt()) {
 }
 
 function install() {
-  const { status, error } = spawnSync('npx', ['-y', `pnpm@${PNPM_VERSION}`, 'install', '--frozen-lockfile'], {
+  const { status, error } = spawnSync('npx', ['-y', PNPM, 'install', '--frozen-lockfile'], {
     cwd: root,
-    env: withoutNpmConfig(process.env),
+    env: npmEnvironment(),
     stdio: ['ignore', 'inherit', 'inherit'],
     // npx is a batch file there.
     shell: process.platform === 'win32',
   });
   if (error) console.error(error.message);
   return status === 0;
-}
-
-/**
- * `npm run` hands its own settings down as variables; pnpm would read them as its own. Where packages come from is
- * kept: a mirror that was set by the environment must hold for pnpm as well.
- */
-function withoutNpmConfig(env) {
-  const kept = /^npm_config_(?:registry|https?_proxy|proxy|noproxy|cafile|ca|strict_ssl|userconfig|cache)$/i;
-  return Object.fromEntries(Object.entries(env).filter(([name]) => !/^npm_/i.test(name) || kept.test(name)));
 }
 
 function stop(...lines) {

@@ -21,7 +21,7 @@ const PRODUCTS = [
 export function workspacePackages() {
   const below = (parent) =>
     existsSync(join(root, parent)) ? readdirSync(join(root, parent)).map((name) => `${parent}/${name}`) : [];
-  return ['.', 'bench', ...below('packages'), ...below('examples')].filter((directory) =>
+  return ['.', 'bench', 'scripts', ...below('packages'), ...below('examples')].filter((directory) =>
     existsSync(join(root, directory, 'package.json')),
   );
 }
@@ -58,7 +58,14 @@ export function buildHash() {
       ...['package.json', 'tsconfig.json', 'build.mjs'].map((file) => `${directory}/${file}`),
     ];
   });
-  return hashOf([...sources, 'tsconfig.json', 'tsconfig.base.json', 'pnpm-lock.yaml', 'scripts/build.mjs']);
+  return hashOf([
+    ...sources,
+    'tsconfig.json',
+    'tsconfig.base.json',
+    'pnpm-lock.yaml',
+    'scripts/build.mjs',
+    'scripts/notices.mjs',
+  ]);
 }
 
 function installHash() {

@@ -17,6 +17,8 @@ export interface CommonOptions {
   verbose?: boolean;
   timeout?: string;
   connectTimeout?: string;
+  /** Calls are written down, so servers must be this command's own. */
+  audit?: string;
   /** The resident that must be used; false: none may be. */
   resident?: string | false;
 }

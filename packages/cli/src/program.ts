@@ -3,11 +3,13 @@
  * when it is run, so that `--help` stays cheap.
  */
 import { Command, CommanderError, Option } from 'commander';
+import { clusterCommands } from './cluster-commands.js';
 import type { BatchCommandOptions } from './commands/batch.js';
 import type { CallCommandOptions } from './commands/call.js';
 import { configCommands } from './config-commands.js';
 import type { CommonOptions, Context } from './context.js';
 import { exitCode } from './exit-codes.js';
+import { auditOption } from './record-options.js';
 import { mayUseResident, residentCommands } from './resident/commands.js';
 import { serveCommands } from './serve-commands.js';
 import { version } from './version.js';
@@ -51,7 +53,7 @@ Exit status: 0 every call ok · 1 usage or config error, nothing was called · 3
 4 unreachable or timed out · 5 a tool failed or does not exist · 130/143 interrupted.`,
     );
 
-  common(program.command('batch <calls.jsonl>'))
+  auditOption(common(program.command('batch <calls.jsonl>')))
     .description('run every line of a JSON Lines file (- for stdin) as a tool call')
     .option('--out <file>', 'write the results to a file instead of stdout')
     .option('-j, --concurrency <n>', 'calls in flight over all servers (default: 64)')
@@ -103,7 +105,7 @@ Examples:
       );
     });
 
-  mayUseResident(common(program.command('call <server.tool> [arguments...]')))
+  auditOption(mayUseResident(common(program.command('call <server.tool> [arguments...]'))))
     .description('call one tool; arguments are key=value, key:=json or key=@file')
     .option('--args <json>', 'arguments as JSON, @file, or - for stdin')
     .option('--no-validate', 'send arguments that do not fit the tool’s input schema')
@@ -120,6 +122,7 @@ Examples:
   residentCommands(program, choose, common);
   webCommand(program, choose, common);
   serveCommands(program, choose, common);
+  clusterCommands(program, choose, common);
   return program;
 }
 

@@ -86,7 +86,7 @@ export async function withRuntime<T>(
   config: LoadedConfig,
   { output, interrupt }: Context,
   use: (runtime: RuntimeApi) => Promise<T>,
-  options: Pick<RuntimeOptions, 'handlers' | 'logDir'> = {},
+  options: Pick<RuntimeOptions, 'handlers' | 'logDir' | 'audit' | 'logger' | 'metrics'> = {},
 ): Promise<T> {
   const file = recordFile();
   const recording = file === undefined ? {} : { record: { file } };

@@ -3,13 +3,14 @@ import { type BatchSummary, formatProblem, type LoadedConfig, runBatch } from '@
 import { type CommonOptions, type Context, choice, count, time, usageError } from '../context.js';
 import { exitCode } from '../exit-codes.js';
 import { createProgress, progressKinds } from '../progress.js';
+import { type AuditOption, auditOf } from '../record-options.js';
 import { onDemand, openConfig, withRuntime } from '../session.js';
 import { summaryJson, summaryText } from '../summary-table.js';
 import { openInput, openSink, type Sink } from './batch-files.js';
 import { mapping } from './batch-map.js';
 import { pacing } from './batch-pacing.js';
 
-export interface BatchCommandOptions extends CommonOptions {
+export interface BatchCommandOptions extends CommonOptions, AuditOption {
   out?: string;
   concurrency?: string;
   ordered?: boolean;
@@ -45,6 +46,7 @@ export async function batch(
   if (options.resume === true && options.dryRun === true) {
     throw usageError('--resume and --dry-run do not go together: a dry run calls nothing');
   }
+  const audit = auditOf(options);
   const paced = pacing(options);
   const mapped = await mapping(inputPath, options);
   const config = onDemand(await openConfig(options, context));
@@ -62,37 +64,42 @@ export async function batch(
     totalBytes: input.totalBytes,
     sharesTerminal: sink.stream === output.stdout && output.stdout.isTTY === true,
   });
-  const summary = await withRuntime(config, context, async (runtime) => {
-    try {
-      return await runBatch({
-        runtime,
-        input: lines,
-        output: sink.stream,
-        ordered,
-        failFast: options.failFast ?? false,
-        dryRun: options.dryRun ?? false,
-        windows: new Map(
-          config.servers.map(({ name, spec }) => [name, Math.min(spec.options.window, paced.perServer)]),
-        ),
-        rates: paced.rates,
-        ...(paced.retry === undefined ? {} : { retry: paced.retry }),
-        ...(sink.journal === undefined ? {} : { journal: sink.journal }),
-        unavailable: new Map(
-          config.rejected.map(({ name, problem }) => [
-            name,
-            { code: 'BAD_CONFIG', message: formatProblem(problem) },
-          ]),
-        ),
-        signal: interrupt.signal,
-        onProgress: (state) => progress.show(state),
-        ...(concurrency === undefined ? {} : { concurrency }),
-        ...(timeoutMs === undefined ? {} : { timeoutMs }),
-        ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
-      });
-    } finally {
-      progress.end();
-    }
-  });
+  const summary = await withRuntime(
+    config,
+    context,
+    async (runtime) => {
+      try {
+        return await runBatch({
+          runtime,
+          input: lines,
+          output: sink.stream,
+          ordered,
+          failFast: options.failFast ?? false,
+          dryRun: options.dryRun ?? false,
+          windows: new Map(
+            config.servers.map(({ name, spec }) => [name, Math.min(spec.options.window, paced.perServer)]),
+          ),
+          rates: paced.rates,
+          ...(paced.retry === undefined ? {} : { retry: paced.retry }),
+          ...(sink.journal === undefined ? {} : { journal: sink.journal }),
+          unavailable: new Map(
+            config.rejected.map(({ name, problem }) => [
+              name,
+              { code: 'BAD_CONFIG', message: formatProblem(problem) },
+            ]),
+          ),
+          signal: interrupt.signal,
+          onProgress: (state) => progress.show(state),
+          ...(concurrency === undefined ? {} : { concurrency }),
+          ...(timeoutMs === undefined ? {} : { timeoutMs }),
+          ...(connectTimeoutMs === undefined ? {} : { connectTimeoutMs }),
+        });
+      } finally {
+        progress.end();
+      }
+    },
+    audit,
+  );
   await sink.close(summary.stopped === undefined);
   const closedPipe =
     summary.stopped === 'output-failed' && (summary.cause as NodeJS.ErrnoException)?.code === 'EPIPE';

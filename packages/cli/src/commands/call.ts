@@ -9,12 +9,13 @@ import { type CommonOptions, type Context, time } from '../context.js';
 import { findTool, refuseHeld, unknownServer } from '../find-tool.js';
 import { printResult } from '../print-result.js';
 import { readText } from '../read-text.js';
+import type { AuditOption } from '../record-options.js';
 import { withServers } from '../resident/with-servers.js';
 import { atOnce, onlyServers, openConfig } from '../session.js';
 import { parseTarget } from '../target.js';
 import { validate } from '../validate.js';
 
-export interface CallCommandOptions extends CommonOptions {
+export interface CallCommandOptions extends CommonOptions, AuditOption {
   args?: string;
   validate: boolean;
 }

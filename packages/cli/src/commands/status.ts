@@ -7,16 +7,13 @@ import { exitCode } from '../exit-codes.js';
 import { meant } from '../resident/find-resident.js';
 import { patient } from '../resident/patient.js';
 import { statusCode, statusTable, type Widths } from '../resident/status-table.js';
+import { onScreen } from '../screen.js';
 
 export interface StatusOptions extends CommonOptions {
   watch?: boolean;
 }
 
 const EVERY_MS = 1_000;
-/** Cursor home, and clear to the end: nothing flickers, and what scrolled by stays. */
-const HOME = '\u001b[H';
-const CLEAR_REST = '\u001b[J';
-const CLEAR_LINE_REST = '\u001b[K';
 
 export async function status(options: StatusOptions, context: Context): Promise<number> {
   const { output, interrupt } = context;
@@ -33,7 +30,7 @@ export async function status(options: StatusOptions, context: Context): Promise<
   while (!output.closed.aborted) {
     const report = await patient(client, context).status({ tools });
     const text = shown(report, tools, context, screen ? widths : undefined);
-    await output.data(screen ? onScreen(text, output.stdout) : text);
+    await output.data(screen ? onScreen(text, output.stdout, 'bulkhead status') : text);
     await interrupt.race(pause(context));
   }
   return exitCode.ok;
@@ -47,17 +44,6 @@ async function pause({ output: { closed, stdout } }: Context): Promise<void> {
     () => {},
   );
   early.abort();
-}
-
-/** As many lines as the terminal has: one more and it would scroll at every look. */
-function onScreen(text: string, { rows = 24 }: Context['output']['stdout'] & { rows?: number }): string {
-  const lines = text.trimEnd().split('\n');
-  const most = Math.max(1, rows - 1);
-  const fitting =
-    lines.length <= most
-      ? lines
-      : [...lines.slice(0, most - 1), `… ${lines.length - most + 1} more lines (bulkhead status shows all)`];
-  return `${HOME}${fitting.map((line) => `${line}${CLEAR_LINE_REST}\n`).join('')}${CLEAR_REST}`;
 }
 
 function shown(report: StatusReport, tools: boolean, { output }: Context, widths?: Widths): string {

@@ -10,16 +10,27 @@ import {
 import { BulkheadError } from '@bulkhead/workers/errors';
 import { type CommonOptions, type Context, time } from '../context.js';
 import { exitCode } from '../exit-codes.js';
+import type { RecordOptions } from '../record-options.js';
+import { recordsOf } from '../records.js';
 import { startDetached } from '../resident/detach.js';
 import { ownName } from '../resident/find-resident.js';
 import { LiveConfig } from '../resident/live-config.js';
 import { type ServeOptions, serve } from '../resident/serve.js';
 
-export interface UpOptions extends CommonOptions {
+export interface UpOptions extends CommonOptions, RecordOptions {
   detach?: boolean;
   name?: string;
   idle?: string;
 }
+
+const RECORD_FLAGS = [
+  ['--audit', 'audit'],
+  ['--audit-args', 'auditArgs'],
+  ['--log-level', 'logLevel'],
+  ['--log-file', 'logFile'],
+  ['--log-format', 'logFormat'],
+  ['--metrics-port', 'metricsPort'],
+] as const;
 
 /** A resident that is up answers at once. */
 const ANSWER_MS = 2_000;
@@ -28,6 +39,7 @@ type UpFacts = Parameters<ServeOptions['onUp']>[0];
 
 export async function up(options: UpOptions, context: Context): Promise<number> {
   const idleMs = time('--idle', options.idle);
+  const records = await recordsOf(options);
   const source = configSource(options.config);
   const name = checkName(options.name ?? ownName(source));
   const known = await living(name);
@@ -38,7 +50,7 @@ export async function up(options: UpOptions, context: Context): Promise<number> 
   }
   if (known !== undefined) throw isUp(name, known.pid);
   const live = await LiveConfig.open(source, options, context);
-  await serve(live, { name, idleMs, onUp: (facts) => tell(facts, context) }, context);
+  await serve(live, { name, idleMs, records, onUp: (facts) => tell(facts, context) }, context);
   return exitCode.ok;
 }
 
@@ -57,6 +69,10 @@ async function detach(name: string, options: UpOptions, context: Context): Promi
   const args = ['up', '--name', name];
   for (const file of options.config ?? []) args.push('--config', file);
   if (options.idle !== undefined) args.push('--idle', options.idle);
+  for (const [flag, member] of RECORD_FLAGS) {
+    const value = options[member];
+    if (value !== undefined) args.push(flag, value);
+  }
   if (options.trustProject === true) args.push('--trust-project');
   if (options.json === true) args.push('--json');
   if (options.verbose === true) args.push('--verbose');

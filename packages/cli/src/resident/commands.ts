@@ -7,6 +7,7 @@ import type { ServerCommandOptions } from '../commands/server-commands.js';
 import type { StatusOptions } from '../commands/status.js';
 import type { UpOptions } from '../commands/up.js';
 import type { CommonOptions, Context } from '../context.js';
+import { recordOptions } from '../record-options.js';
 
 type Choose = (run: (context: Context) => Promise<number>, options: CommonOptions) => void;
 
@@ -16,7 +17,7 @@ export function residentCommands(
   choose: Choose,
   common: (command: Command) => Command,
 ): void {
-  common(program.command('up'))
+  recordOptions(common(program.command('up')))
     .description('start servers that stay, for the commands of this directory to use')
     .option('-d, --detach', 'in the background; returns when it is up')
     .option(

@@ -40,7 +40,8 @@ export function ownEntry(source: ConfigSource): ControlEntry | undefined {
  * It refuses every request when its configuration is another one.
  */
 export function standIn(options: CommonOptions, { output, interrupt }: Context): ControlClient | undefined {
-  if (options.resident === false || recordFile() !== undefined) return undefined;
+  if (options.resident === false || options.audit !== undefined || recordFile() !== undefined)
+    return undefined;
   try {
     const source = configSource(options.config);
     const entry = ownEntry(source);

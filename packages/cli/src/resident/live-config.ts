@@ -113,6 +113,7 @@ export class LiveConfig {
       this.#failure = broken.join('; ');
       const message = `the changed configuration is not taken, the servers stay as they are: ${this.#failure}`;
       this.#output.note(`error: ${message}`);
+      runtime.logger?.error({ event: 'config' }, message);
       throw new BulkheadError('BAD_CONFIG', message);
     }
     for (const problem of config.problems)

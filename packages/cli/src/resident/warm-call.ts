@@ -7,7 +7,7 @@ import { BulkheadError } from '@bulkhead/workers/errors';
 import { invalidArguments, uncheckedNote } from '../argument-mistake.js';
 import { compose, parsePair, readArgsOption, readPairs } from '../arguments.js';
 import type { CallCommandOptions } from '../commands/call.js';
-import { type Context, time } from '../context.js';
+import { type Context, time, usageError } from '../context.js';
 import { printResult } from '../print-result.js';
 import { readText } from '../read-text.js';
 import { demanded, standIn } from './find-resident.js';
@@ -21,6 +21,11 @@ export async function warmCall(
 ): Promise<number> {
   const { output, interrupt } = context;
   const must = typeof options.resident === 'string';
+  if (must && options.audit !== undefined) {
+    throw usageError(
+      '--audit is for servers of this command; a resident writes its own: bulkhead up --audit FILE',
+    );
+  }
   const client = must ? demanded(String(options.resident), context) : standIn(options, context);
   const whole = async (pairs: readonly string[], own: CallCommandOptions): Promise<number> =>
     (await import('../commands/call.js')).call(target, pairs, own, context);

@@ -1,0 +1,1 @@
+export function judge(tarball: string): Promise<string[]>;
