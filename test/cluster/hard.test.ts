@@ -11,7 +11,7 @@ const RUN = fileURLToPath(new URL('./hard/run.mjs', import.meta.url));
 
 const runs: ChildProcess[] = [];
 afterEach(() => {
-  for (const run of runs.splice(0)) run.kill('SIGKILL');
+  for (const run of runs.splice(0)) run.kill('SIGTERM');
 });
 
 /** All that the run says; the seed stands in its first line. */

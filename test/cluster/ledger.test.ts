@@ -285,6 +285,20 @@ describe.each(stores)('the ledger on %s', (kind, missing, start) => {
         expect(sent.get('one')?.length).toBeLessThan(2_000);
         expect(all.sort((a, b) => a - b)).toEqual(lines);
       });
+
+      test('a line that is sent while its chunk is taken over is known to the new owner, or not sent', async () => {
+        const wrong: number[] = [];
+        for (const line of span(1, 200)) {
+          const chunk = `c${line}`;
+          await ledger.claim(id, chunk, 'one', [line]);
+          const [standing, claim] = await Promise.all([
+            ledger.markSent(id, chunk, 'one', [line]),
+            other.ledger.claim(id, chunk, 'two', [line]),
+          ]);
+          if (claim.sent.has(line) !== (standing === 'owner')) wrong.push(line);
+        }
+        expect(wrong).toEqual([]);
+      });
     });
 
     describe('results', () => {
@@ -475,6 +489,16 @@ describe.each(stores)('the ledger on %s', (kind, missing, start) => {
           span(1, 20).map((n) => (n % 2 ? store : other).ledger.places(name, `owner ${n}`, 3, 10, 60_000)),
         );
         expect(got.reduce((sum, count) => sum + count, 0)).toBe(10);
+      });
+
+      test('of many who ask for the one permit at once one gets it', async () => {
+        const name = `rush-${id}`;
+        await ledger.permits(name, 1, 1_000);
+        await wait(10);
+        const waits = await Promise.all(
+          span(1, 20).map((n) => (n % 2 ? store : other).ledger.permits(name, 1, 1)),
+        );
+        expect(waits.filter((ms) => ms === 0)).toHaveLength(1);
       });
 
       test('permits are granted at the pace of the rate, whoever asks', async () => {

@@ -228,14 +228,29 @@ describe.skipIf(missing !== undefined)('the store on PostgreSQL', () => {
     });
     await queue.addBulk([1, 2, 3].map(job));
     await reach(3);
-    // Ids that are known are not queued again while they wait.
-    const crashed = server.crash();
-    const added = queue.addBulk([4, 5].map(job));
-    await crashed;
+    let added: Promise<unknown> | undefined;
+    await server.crash(async () => {
+      added = queue.addBulk([4, 5].map(job));
+    });
     await added;
     await reach(5);
     expect([...worked.keys()].sort()).toEqual([1, 2, 3, 4, 5]);
     await worker.close();
+    await store.close();
+  });
+
+  test('a queue that is first used while the server is away works when it is back', async () => {
+    const store = await open(`${server.url}?schema=away`);
+    const queue = store.queue('bulkhead-b');
+    const job = { name: 'chunk', data: { batch: 'b1', lines: [] }, opts: { jobId: 'b1_b_0' } };
+    await server.crash(async () => {
+      await expect(queue.addBulk([job])).rejects.toMatchObject({
+        code: 'CONNECTION_LOST',
+        message: expect.stringContaining('cannot be reached'),
+      });
+    });
+    await queue.addBulk([job]);
+    expect(await queue.getJobCounts('waiting')).toEqual({ waiting: 1 });
     await store.close();
   });
 });

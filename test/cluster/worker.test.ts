@@ -30,6 +30,9 @@ const QUICK = {
   flushMs: 5,
 } as const;
 
+/** Longer than the lock of a chunk lasts. */
+const AWAY_MS = 1_500;
+
 interface Line {
   id: number;
   line: number;
@@ -317,6 +320,36 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
     expect(used.size).toBe(2);
   });
 
+  test('the order of an affinity outlasts its worker', async () => {
+    const first = await spawnWorker('first');
+    const second = await spawnWorker('second');
+    const count = 160;
+    const id = await submit(
+      numbers(count).map((key) => call(key, { affinity: key % 4, idempotent: true }, { ms: 10 })),
+      { chunkLines: 5, shards: 4 },
+    );
+    const hosts = (): Set<number> => new Set(begins().map(({ host }) => host));
+    await eventually(
+      () => hosts().size === 2 && begins().length > 30,
+      () => 'calls of both workers',
+    );
+    first.kill('SIGKILL');
+    await once(first, 'exit');
+    expect((await results(id)).every(({ outcome }) => outcome === 'ok')).toBe(true);
+    for (let affinity = 0; affinity < 4; affinity++) {
+      const own = begins().filter(({ key }) => key % 4 === affinity);
+      // Answers that were not noted yet when their worker died are asked for again, from there on in order.
+      for (const { pid } of [first, second]) {
+        const keys = own.filter(({ host }) => host === pid).map(({ key }) => key);
+        expect(keys).toEqual([...new Set(keys)].sort((a, b) => a - b));
+      }
+      expect(own.length - new Set(own.map(({ key }) => key)).size).toBeLessThan(10);
+      const takeover = own.findIndex(({ host }) => host === second.pid);
+      expect(own.slice(takeover).every(({ host }) => host === second.pid)).toBe(true);
+    }
+    expect(second.exitCode).toBeNull();
+  });
+
   test('a window holds over all workers', async () => {
     await work(await startRuntime(servers()));
     await work(await startRuntime(servers()));
@@ -383,7 +416,7 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
     expect(losses).toBe(2);
   });
 
-  test('workers outlast a restart of Redis, and no call runs twice', async () => {
+  test('workers outlast Redis being away: nothing is sent meanwhile, and no call runs twice', async () => {
     const shared = redis;
     redis = await startRedis({ args: ['--appendfsync', 'always'] });
     try {
@@ -402,7 +435,15 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
       () => begins().length >= 20,
       () => '20 calls',
     );
-    await redis.restart();
+    await redis.kill();
+    await eventually(
+      () => notes().length === 2 * begins().length,
+      () => 'the calls in flight to end',
+    );
+    const sent = begins().length;
+    await wait(AWAY_MS);
+    expect(begins()).toHaveLength(sent);
+    await redis.start();
     const lines = await results(id);
     expect(lines.map(({ line }) => line)).toEqual(numbers(150));
     const keys = begins().map(({ key }) => key);

@@ -29,8 +29,8 @@ export interface TestPostgres {
   readonly url: string;
   /** Runs statements as the administrator, each by itself. */
   sql(...statements: string[]): Promise<void>;
-  /** Ends it as a crash would, and starts it again on the same data and port. */
-  crash(): Promise<void>;
+  /** Ends it as a crash would, and starts it again on the same data and port. @param whileAway Runs before the start. */
+  crash(whileAway?: () => Promise<void>): Promise<void>;
   /** Ends it and removes its data. */
   stop(): Promise<void>;
 }
@@ -90,8 +90,9 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Test
       const commands = statements.flatMap((statement) => ['-c', statement]);
       await run(join(bin, 'psql'), [url, '--no-psqlrc', '--quiet', '-v', 'ON_ERROR_STOP=1', ...commands]);
     },
-    async crash() {
+    async crash(whileAway) {
       await end(child, 'SIGQUIT');
+      await whileAway?.();
       child = await start();
     },
     async stop() {

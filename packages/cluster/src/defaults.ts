@@ -55,6 +55,8 @@ export const clusterDefaults = {
   beatMs: 1_000,
   /** A chunk that cannot run now (no place, or nobody reads the results) comes back after this. */
   delayMs: 1_000,
+  /** How long a worker keeps a chunk that has no place, before it lets others have a look at it. */
+  placesWaitMs: 10_000,
   /** Results wait at most this long for others to be written with them. */
   flushMs: 20,
   /** How long submitters and collectors wait for a store that went away; workers wait without limit. */
@@ -63,4 +65,5 @@ export const clusterDefaults = {
   connectMs: 10_000,
 } as const;
 
+/** The limits of a worker and of a store; {@link clusterDefaults} says what each is. */
 export type ClusterLimits = { [K in keyof typeof clusterDefaults]: number };

@@ -28,6 +28,7 @@ export interface BatchPlan {
 /** `open`: the submitter has not read all input yet. `sealed`: `lines` is final. `cancelled`: no further call starts. */
 export type BatchState = 'open' | 'sealed' | 'cancelled';
 
+/** A batch as the store remembers it. */
 export interface BatchRecord {
   id: string;
   name: string;
@@ -81,6 +82,7 @@ export interface ResultPage {
   lines: (string | { line: number; blob: string; bytes: number })[];
 }
 
+/** A worker as it tells of itself. */
 export interface WorkerRecord {
   id: string;
   host: string;

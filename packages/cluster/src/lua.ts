@@ -81,7 +81,7 @@ return stands`,
    */
   bulkheadPutResults: `${STANDING}
 if redis.call('EXISTS', KEYS[1]) == 0 then return {2, 0} end
-local fields, texts, count, size, blob = {}, {}, 0, 0, 5
+local fields, texts, outcomes, count, size, blob = {}, {}, {}, 0, 0, 5
 local function close()
   if #texts == 0 then return end
   fields[#fields + 1] = 'l'
@@ -94,7 +94,7 @@ for i = 3, #ARGV, 4 do
   if apart then blob = blob + 1 end
   if redis.call('SETBIT', KEYS[3], line, 1) == 0 then
     count = count + 1
-    redis.call('HINCRBY', KEYS[1], 'outcome:' .. outcome, 1)
+    outcomes[outcome] = (outcomes[outcome] or 0) + 1
     if apart then
       close()
       size = size + tonumber(bytes) + 1
@@ -114,6 +114,7 @@ if count > 0 then
   close()
   redis.call('XADD', KEYS[4], '*', 'n', count, 'z', string.format('%.0f', size), unpack(fields))
   redis.call('HINCRBY', KEYS[1], 'answered', count)
+  for outcome, lines in pairs(outcomes) do redis.call('HINCRBY', KEYS[1], 'outcome:' .. outcome, lines) end
   redis.call('HINCRBY', KEYS[1], 'unread', string.format('%.0f', size))
 end
 return {standing(KEYS[1], KEYS[2], ARGV[1], ARGV[2]), redis.call('HGET', KEYS[1], 'unread')}`,

@@ -15,6 +15,7 @@ const CONNECTIONS = 4;
 const AGAIN = new Set([
   ...['57P01', '57P02', '57P03'], // the server ends or starts
   ...['53300'], // too many connections
+  ...['25006'], // the old primary after a fail-over, until its connections end
   ...['40001', '40P01', '23503'], // met a removal of the batch on the way
 ]);
 

@@ -6,7 +6,6 @@ import { BulkheadError } from '@bulkhead/workers';
 import {
   assertSchemaCompatibility,
   type BulkJobOptions,
-  createPostgresBackend,
   type Job,
   type JobType,
   LATEST_SCHEMA_VERSION,
@@ -26,9 +25,10 @@ import {
   postgresError,
 } from './postgres-connection.js';
 import { PostgresLedger } from './postgres-ledger.js';
+import { postgresQueueBackend } from './postgres-queue-backend.js';
 import type { ChunkProcessor, ChunkQueue, ChunkWorker, ChunkWorkerOptions, Store } from './store.js';
 
-const { Queue: PostgresQueue, Worker: PostgresWorker } = withBackend(createPostgresBackend);
+const { Queue: PostgresQueue, Worker: PostgresWorker } = withBackend(postgresQueueBackend);
 /** The back end waits for notifications on a connection of its own, so that one is enough for all else. */
 const CONNECTIONS = 1;
 /** A worker that lost the server asks again after this, in ms; BullMQ's own 15 s would make a restart felt. */
@@ -151,12 +151,8 @@ class PostgresStore implements Store {
     return worker as unknown as ChunkWorker;
   }
 
-  async patiently<T>(work: Promise<T>): Promise<T> {
-    try {
-      return await work;
-    } catch (error) {
-      throw postgresError(error, this.#connection.address);
-    }
+  patiently<T>(work: () => Promise<T>): Promise<T> {
+    return this.#connection.patiently(work);
   }
 
   patient(): Store {

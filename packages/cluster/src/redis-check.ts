@@ -22,6 +22,8 @@ export async function probeRedis(url: string, place: string, connectMs: number):
     lazyConnect: true,
     enableReadyCheck: false,
     connectTimeout: connectMs,
+    // What listens there may be no Redis at all, and never answer.
+    commandTimeout: connectMs,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });

@@ -2,6 +2,7 @@
  * How long work waits for a Redis that went away. The client itself connects again for ever and keeps what was asked of it;
  * here those who do not want to wait so long are let go.
  */
+import { BulkheadError } from '@bulkhead/workers';
 import type { Redis } from 'ioredis';
 import { redisError } from './redis-errors.js';
 
@@ -43,7 +44,7 @@ export class RedisPatience {
   end(): void {
     clearTimeout(this.#timer);
     this.#isOver = true;
-    this.#cause = new Error('the connection was closed');
+    this.#cause = new BulkheadError('CLOSED', `the connection to Redis at ${this.#place} was closed here`);
     this.#release();
   }
 

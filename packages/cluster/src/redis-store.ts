@@ -18,6 +18,7 @@ const CONNECTION = {
   // BullMQ wants it: what is asked while the server is away is asked again when it is back.
   maxRetriesPerRequest: null,
   connectTimeout: clusterDefaults.connectMs,
+  keepAlive: clusterDefaults.connectMs,
   retryStrategy: (times: number) => Math.min(times * RECONNECT_STEP_MS, RECONNECT_MOST_MS),
   // After a fail-over the old primary is a replica: connect again and repeat the command.
   reconnectOnError: (error: Error) => (error.message.startsWith('READONLY') ? 2 : false),
@@ -29,12 +30,33 @@ export async function openRedisStore(url: string, options: { patienceMs: number 
   return new RedisStore(url, place, warnings, options.patienceMs);
 }
 
+/** BullMQ's workers make copies of it to wait on; those that could not be closed while the server was away end with it. */
+class Connection extends Redis {
+  readonly #copies = new Set<Redis>();
+
+  override duplicate(override?: Partial<RedisOptions>): Redis {
+    const copy = super.duplicate(override);
+    this.#copies.add(copy);
+    copy.once('end', () => this.#copies.delete(copy));
+    return copy;
+  }
+
+  /** For good; whoever still waits for an answer is told. */
+  abandon(): void {
+    for (const client of [this, ...this.#copies]) {
+      // While it waits to connect again the client would only stop its timer, and tell nobody.
+      if (client.status === 'reconnecting') client.status = 'wait';
+      client.disconnect();
+    }
+  }
+}
+
 class RedisStore implements Store {
   readonly ledger: RedisLedger;
   readonly place: string;
   readonly warnings: readonly string[];
   readonly #url: string;
-  readonly #client: Redis;
+  readonly #client: Connection;
   readonly #patience: RedisPatience;
   readonly #queues = new Map<string, Queue<Chunk, void, string>>();
 
@@ -42,7 +64,7 @@ class RedisStore implements Store {
     this.#url = url;
     this.place = place;
     this.warnings = warnings;
-    this.#client = new Redis(url, CONNECTION);
+    this.#client = new Connection(url, CONNECTION);
     // One listener per queue and worker.
     this.#client.setMaxListeners(0);
     this.#patience = new RedisPatience(this.#client, place, patienceMs);
@@ -79,8 +101,8 @@ class RedisStore implements Store {
     return worker;
   }
 
-  patiently<T>(work: Promise<T>): Promise<T> {
-    return this.#patience.run(work);
+  patiently<T>(work: () => Promise<T>): Promise<T> {
+    return this.#patience.run(work());
   }
 
   patient(): Store {
@@ -92,6 +114,6 @@ class RedisStore implements Store {
     await Promise.all([...this.#queues.values()].map((queue) => queue.close().catch(() => {})));
     this.#queues.clear();
     await this.ledger.close();
-    this.#client.disconnect();
+    this.#client.abandon();
   }
 }

@@ -1,6 +1,7 @@
 /** Where collected results go: a file, which tells what it has already and can be made sure of, or a stream. */
 import { once } from 'node:events';
 import { type FileHandle, open, realpath } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Writable } from 'node:stream';
 import { LineSet, readEarlierResults } from '@bulkhead/runtime/batch';
 import { BulkheadError } from '@bulkhead/workers';
@@ -53,6 +54,10 @@ class FileSink implements ResultSink {
   /** @throws {BulkheadError} `BAD_INPUT` it holds something else. */
   async begin(): Promise<void> {
     this.lines = (await readEarlierResults(this.place)).lines;
+    // A new file is safe only once its directory knows it. Not every system can do this.
+    const directory = await open(dirname(this.place)).catch(() => undefined);
+    await directory?.sync().catch(() => {});
+    await directory?.close();
   }
 
   async write(bytes: string | Buffer): Promise<void> {

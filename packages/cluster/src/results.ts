@@ -15,6 +15,10 @@ import { settleBatch } from './settle.js';
 import { batchOf, isFinished } from './status.js';
 import type { Store } from './store.js';
 
+/** Enough of nearly every line to see its number. */
+const GLANCE_CHARS = 512;
+
+/** Where results go, and how long they are waited for. */
 export interface ResultsOptions {
   /** Path of a file, which is continued if it is there, or a stream, which is not ended. */
   output: string | Writable;
@@ -28,6 +32,7 @@ export interface ResultsOptions {
   onProgress?: (progress: ResultsProgress) => void;
 }
 
+/** How far a collector is. */
 export interface ResultsProgress {
   /** Lines written by this collector. */
   written: number;
@@ -36,6 +41,7 @@ export interface ResultsProgress {
   batch: BatchRecord;
 }
 
+/** What a collector ended with. */
 export interface ResultsReport extends ResultsProgress {
   /** The batch is over, and the output has the result of every line. */
   complete: boolean;
@@ -45,11 +51,11 @@ export interface ResultsReport extends ResultsProgress {
 
 /** @throws {BulkheadError} `BAD_INPUT` no such batch, or the file is something else; the store's errors. */
 export async function collect(store: Store, id: string, options: ResultsOptions): Promise<ResultsReport> {
-  await batchOf(store, id);
+  const { collected } = await batchOf(store, id);
   const { output } = options;
   const sink = typeof output === 'string' ? await fileSink(output) : streamSink(output);
   try {
-    return await new Collector(store, id, options, sink).run();
+    return await new Collector(store, id, options, sink, collected).run();
   } finally {
     await sink.close();
   }
@@ -60,13 +66,22 @@ class Collector {
   readonly #id: string;
   readonly #options: ResultsOptions;
   readonly #sink: ResultSink;
+  readonly #before: BatchRecord['collected'];
   #written = 0;
   #cursor: string | undefined;
   readonly #owner = randomUUID();
   #nextSettling = 0;
   #held = 0;
 
-  constructor(store: Store, id: string, options: ResultsOptions, sink: ResultSink) {
+  /** @param before What others had collected when this one began. */
+  constructor(
+    store: Store,
+    id: string,
+    options: ResultsOptions,
+    sink: ResultSink,
+    before: BatchRecord['collected'],
+  ) {
+    this.#before = before;
     this.#store = store;
     this.#id = id;
     this.#options = options;
@@ -168,7 +183,7 @@ class Collector {
   }
 
   #isNew(text: string): boolean {
-    const head = resultHead(Buffer.from(text));
+    const head = resultHead(Buffer.from(text.slice(0, GLANCE_CHARS))) ?? resultHead(Buffer.from(text));
     if (head === undefined)
       throw new BulkheadError('INTERNAL', `batch "${this.#id}" holds a result that is none`);
     if (!this.#sink.lines.add(head.line)) return false;
@@ -178,14 +193,14 @@ class Collector {
 
   #report(batch: BatchRecord): ResultsReport {
     const have = this.#sink.lines.size;
-    const { collected } = batch;
-    const isElsewhere = collected !== undefined && collected.to !== this.#sink.place && have < batch.answered;
+    const before = this.#before;
+    const isElsewhere = before !== undefined && before.to !== this.#sink.place && have < batch.answered;
     return {
       written: this.#written,
       have,
       batch,
       complete: isFinished(batch) && have >= batch.answered,
-      elsewhere: isElsewhere ? collected : undefined,
+      elsewhere: isElsewhere ? before : undefined,
     };
   }
 }

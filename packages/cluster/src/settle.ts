@@ -14,12 +14,15 @@ export type ChunkEnd =
   /** `workers`: how many were lost with it; `reason`: what the last one said, if it could. */
   | { is: 'given-up'; workers: number; reason: string };
 
+/** What settling a batch without its workers did. */
 export interface Settled {
   /** Lines that got their end now. */
   lines: number;
   /** Chunks that a worker holds and will end itself. */
   held: number;
 }
+
+type LineError = Parameters<typeof errorLine>[1];
 
 const OWNER = 'settled';
 const FAILED_AT_ONCE = 100;
@@ -44,7 +47,7 @@ export async function settleChunk(ledger: Ledger, id: string, chunk: Chunk, end:
 export async function settleFailed(store: Store, queue: string): Promise<number> {
   let lines = 0;
   for (;;) {
-    const jobs = await store.patiently(store.queue(queue).getFailed(0, FAILED_AT_ONCE - 1));
+    const jobs = await store.patiently(() => store.queue(queue).getFailed(0, FAILED_AT_ONCE - 1));
     let removed = 0;
     for (const job of jobs) {
       const chunk = chunkOf(job);
@@ -82,11 +85,11 @@ export async function settleBatch(store: Store, batch: BatchRecord): Promise<Set
 }
 
 async function cancelChunk(store: Store, queue: string, id: string, hasWorker: boolean): Promise<Settled> {
-  const job = await store.patiently(store.queue(queue).getJob(id));
+  const job = await store.patiently(() => store.queue(queue).getJob(id));
   const chunk = job === undefined ? undefined : chunkOf(job);
   if (job === undefined || chunk === undefined) return { lines: 0, held: 0 };
   // A worker that lives ends its calls in flight itself. Taking the chunk from a dead one takes what it had sent as lost.
-  if (hasWorker && (await store.patiently(job.isActive()))) return { lines: 0, held: 1 };
+  if (hasWorker && (await store.patiently(() => job.isActive()))) return { lines: 0, held: 1 };
   const lines = await settleChunk(store.ledger, id, chunk, { is: 'cancelled' });
   return { lines, held: (await discard(store, job)) ? 0 : 1 };
 }
@@ -98,18 +101,21 @@ function endOf(line: number, text: string, claim: Claim, end: ChunkEnd): LineRes
   return { line, outcome: error.outcome, text: errorLine({ id, line, server, tool }, error, facts) };
 }
 
-function errorOf(line: number, wasSent: boolean, end: ChunkEnd): BulkheadError {
+/** No error object: it would cost more than all else here. */
+function errorOf(line: number, wasSent: boolean, end: ChunkEnd): LineError {
   const lost = end.is === 'cancelled' ? 'its worker was lost' : whatHappened(end);
   if (wasSent) {
-    return new BulkheadError(
-      'OUTCOME_UNKNOWN',
+    const message =
       `line ${line} was sent, and then ${lost}: the call may have run. ` +
-        'Check on the server, or mark the line "idempotent" if it may run twice',
-    );
+      'Check on the server, or mark the line "idempotent" if it may run twice';
+    return { code: 'OUTCOME_UNKNOWN', outcome: 'outcome_unknown', message };
   }
-  if (end.is === 'cancelled')
-    return new BulkheadError('CANCELLED', `line ${line} was not sent: the batch was cancelled`);
-  return new BulkheadError('CONNECTION_LOST', `line ${line} was not sent: ${lost}. Submit it again`);
+  if (end.is === 'cancelled') {
+    const message = `line ${line} was not sent: the batch was cancelled`;
+    return { code: 'CANCELLED', outcome: 'cancelled', message };
+  }
+  const message = `line ${line} was not sent: ${lost}. Submit it again`;
+  return { code: 'CONNECTION_LOST', outcome: 'connection_lost', message };
 }
 
 function whatHappened({ workers, reason }: Extract<ChunkEnd, { is: 'given-up' }>): string {
@@ -133,7 +139,7 @@ function chunkOf(job: ChunkJob): Chunk | undefined {
 /** False when a worker has it now. */
 async function discard(store: Store, job: ChunkJob): Promise<boolean> {
   try {
-    await store.patiently(job.remove());
+    await store.patiently(() => job.remove());
     return true;
   } catch (error) {
     if (error instanceof BulkheadError) throw error;

@@ -14,6 +14,7 @@ export interface QueueStatus extends QueueRecord {
   workers: number;
 }
 
+/** A batch, its queues, and who works. */
 export interface BatchStatus extends BatchRecord {
   /** Every line has its result, and none will follow. */
   finished: boolean;
@@ -60,7 +61,7 @@ async function queueStatus(
   record: QueueRecord,
   workers: readonly WorkerRecord[],
 ): Promise<QueueStatus> {
-  const counts = await store.patiently(
+  const counts = await store.patiently(() =>
     store.queue(record.queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
   );
   return {

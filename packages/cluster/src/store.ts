@@ -9,12 +9,14 @@ import type { Ledger } from './ledger.js';
 import { openPostgresStore } from './postgres-store.js';
 import { openRedisStore } from './redis-store.js';
 
+/** Which store, by its address. */
 export type StoreLocation =
   /** `redis://` or, with TLS, `rediss://`, with user and password where needed: Redis 6.2 or later, or Valkey. */
   | { redis: string }
   /** `postgres://user:password@host:port/database?schema=name`: PostgreSQL 13 or later; schema `bulkhead_cluster`. */
   | { postgres: string };
 
+/** How patient calls of the store are. */
 export interface StoreOptions {
   /**
    * How long a call waits for a store that went away before it fails with `CONNECTION_LOST`, in ms; what it asked for may
@@ -35,6 +37,7 @@ export type ChunkQueue = Pick<
   | 'getJobs'
   | 'getJobCounts'
   | 'getFailed'
+  | 'remove'
   | 'setGlobalConcurrency'
   | 'on'
   | 'off'
@@ -59,8 +62,8 @@ export interface Store {
   queue(name: string): ChunkQueue;
   /** A new one each time; its owner closes it before the store. */
   worker(name: string, processor: ChunkProcessor, options?: ChunkWorkerOptions): ChunkWorker;
-  /** Applies the patience of the store to work on a queue. */
-  patiently<T>(work: Promise<T>): Promise<T>;
+  /** Applies the patience of the store to work on a queue, which may be done twice while the store goes and comes. */
+  patiently<T>(work: () => Promise<T>): Promise<T>;
   /** The same store with connections of its own and a patience without limit, for a worker. */
   patient(): Store;
   close(): Promise<void>;

@@ -14,6 +14,7 @@ import { isBatchId, newBatchId } from './queue-names.js';
 import { settleBatch } from './settle.js';
 import type { Store } from './store.js';
 
+/** What is submitted, and how it shall be run. */
 export interface SubmitOptions {
   /** Path of a JSON Lines file, or its bytes. Only the submission of a file can be continued. */
   input: string | AsyncIterable<Uint8Array>;
@@ -32,6 +33,7 @@ export interface SubmitOptions {
   onProgress?: (progress: { id: string; lines: number }) => void;
 }
 
+/** What a submission stored. */
 export interface SubmitReport {
   id: string;
   /** Lines of the input, blank ones not counted. */
@@ -189,7 +191,7 @@ class Submission {
         ...(priority > 0 && { priority }),
       },
     }));
-    await this.#store.patiently(this.#store.queue(queue).addBulk(jobs));
+    await this.#store.patiently(() => this.#store.queue(queue).addBulk(jobs));
   }
 
   async #stopIfCancelled(): Promise<void> {

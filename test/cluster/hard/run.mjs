@@ -1,6 +1,6 @@
 /**
- * A distributed batch under fire: three workers, one store, one worker killed, one frozen and thawed, the store restarted,
- * all in mid-run; then the books are compared. `--quick` has shorter locks, and fewer calls in flight. The last line is
+ * A distributed batch under fire: three workers, one store, the submitter killed, one worker killed, one frozen and thawed,
+ * the store restarted, all in mid-run; then the books are compared. `--quick` has shorter locks, and fewer calls in flight. The last line is
  * `N passed, N failed`; exit code 1 when anything failed.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -17,6 +17,7 @@ import { Books } from './books.mjs';
 import { lineOf, makeCalls } from './calls.mjs';
 import { chunksOf } from './chunks.mjs';
 import { Fleet } from './fleet.mjs';
+import { submitTwice } from './submission.mjs';
 import { check, judge, readResults } from './verdict.mjs';
 
 const SERVER = fileURLToPath(new URL('./server.mjs', import.meta.url));
@@ -77,6 +78,13 @@ writeFileSync(paths['mcp.json'], JSON.stringify({ mcpServers: { ledger: server }
 const books = new Books(paths.ledger);
 const fleet = new Fleet(dir);
 const redis = await startRedis();
+process.once('SIGTERM', () => {
+  fleet.abandon();
+  void redis.stop().finally(() => {
+    rmSync(dir, { recursive: true, force: true });
+    process.exit(143);
+  });
+});
 try {
   if (!(await report(await run()))) process.exitCode = 1;
 } finally {
@@ -94,7 +102,13 @@ async function run() {
   try {
     const startedAt = performance.now();
     fleet.start(workers, { redis: redis.url, config: paths['mcp.json'], concurrency, limits });
-    const { id } = await cluster.submit({ input: paths['calls.jsonl'] });
+    const { id } = await submitTwice(cluster, {
+      redis: redis.url,
+      input: paths['calls.jsonl'],
+      batch: `hard-${seed}`,
+      calls,
+      say,
+    });
     const collected = cluster.results(id, {
       output: paths['results.jsonl'],
       follow: true,

@@ -96,7 +96,6 @@ export class ChunkJournal implements CallJournal {
     });
   }
 
-  /** The line has its result. */
   ended(line: number): void {
     const { slots, server } = this.#options;
     if (this.#slotted.delete(line)) slots.release(server);

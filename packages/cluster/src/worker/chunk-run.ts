@@ -92,6 +92,7 @@ export class ChunkRun {
     const claim = await this.#persist(() => ledger.claim(batch.id, this.job, owner, numbers));
     if (claim.answered.size === numbers.length) return { is: 'done' };
     if (claim.state === 'cancelled') batch.state = 'cancelled';
+    const patientUntil = performance.now() + this.#options.limits.placesWaitMs;
     while (!giveUp.aborted) {
       if (batch.state === 'cancelled') return this.#cancelled();
       if (this.#early !== undefined) return this.#ended(this.#early);
@@ -99,7 +100,9 @@ export class ChunkRun {
         ? 'unread'
         : await this.#places(batch, numbers.length - claim.answered.size);
       if (typeof may === 'object') return this.#withPlaces(batch, claim, may.places);
-      if (!isShard) return { is: 'again', why: may };
+      // Without places no other chunk of the server could run either; unread results hold up this batch alone.
+      const waits = isShard || (may === 'places' && performance.now() < patientUntil);
+      if (!waits) return { is: 'again', why: may };
       await bell.next;
     }
     return { is: 'again', why: 'stopping' };
@@ -121,6 +124,7 @@ export class ChunkRun {
     } finally {
       // What cannot be released now runs out by itself.
       if (places !== undefined) await this.#options.places.release(places).catch(() => {});
+      this.#options.bell.ring();
     }
   }
 
@@ -157,7 +161,7 @@ export class ChunkRun {
     const isWhole = this.#chunk.lines.every(([line]) => claim.answered.has(line) || sink.seen.has(line));
     return isWhole && journal.stopped !== 'fenced'
       ? { is: 'done' }
-      : this.#ended(journal.stopped ?? 'stopping');
+      : this.#ended(journal.stopped ?? 'unread');
   }
 
   #makeJournal(batch: WatchedBatch, claim: Claim, places: Places | undefined): ChunkJournal {
@@ -196,10 +200,7 @@ export class ChunkRun {
       flushMs: limits.flushMs,
       retryMs: limits.delayMs,
       signal: giveUp,
-      onLine: (line) => {
-        journal.ended(line);
-        onLine();
-      },
+      onLine,
       onTold: (standing, unreadBytes) => journal.told(standing, unreadBytes),
     });
   }

@@ -24,7 +24,7 @@ export interface ResultSinkOptions {
   /** Aborted: the worker cannot wait any longer, and what is not written is lost. */
   signal: AbortSignal;
   /** A line is there; told before it is written. */
-  onLine: (line: number) => void;
+  onLine: () => void;
   /** What the ledger says with each step. */
   onTold: (standing: Standing, unreadBytes: number) => void;
 }
@@ -81,7 +81,7 @@ export class ResultSink extends Writable {
     this.seen.add(result.line);
     this.#waiting.push(result);
     this.#waitingChars += result.text.length;
-    this.#options.onLine(result.line);
+    this.#options.onLine();
   }
 
   #schedule(): void {

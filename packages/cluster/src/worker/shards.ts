@@ -22,6 +22,7 @@ export interface ShardsOptions {
 export class Shards {
   readonly #options: ShardsOptions;
   readonly #held = new Map<string, QueueRecord>();
+  readonly #leaving = new Set<Promise<void>>();
 
   constructor(options: ShardsOptions) {
     this.#options = options;
@@ -32,8 +33,8 @@ export class Shards {
     const names = new Set(listed.map(({ queue }) => queue));
     for (const queue of [...this.#held.keys()]) {
       // A shard of batches that are gone has no chunk any more.
-      if (!names.has(queue)) await this.#giveUp(queue);
-      else if (!(await this.#lease(queue))) await this.#lost(queue);
+      if (!names.has(queue)) this.#giveUp(queue);
+      else if (!(await this.#lease(queue))) this.#lost(queue);
     }
     for (const [server, shards] of byServer(listed)) {
       const peers = workers.filter(({ servers }) => servers.includes(server)).length;
@@ -42,14 +43,15 @@ export class Shards {
   }
 
   async close(): Promise<void> {
-    await Promise.all([...this.#held.keys()].map((queue) => this.#giveUp(queue)));
+    for (const queue of [...this.#held.keys()]) this.#giveUp(queue);
+    await Promise.all(this.#leaving);
   }
 
   async #balance(shards: readonly QueueRecord[], share: number): Promise<void> {
     const held = shards.filter(({ queue }) => this.#held.has(queue));
     if (held.length > share) {
       const idle = await this.#idle(held);
-      if (idle !== undefined) await this.#giveUp(idle);
+      if (idle !== undefined) this.#giveUp(idle);
       return;
     }
     let missing = share - held.length;
@@ -74,14 +76,19 @@ export class Shards {
     return undefined;
   }
 
-  async #giveUp(queue: string): Promise<void> {
-    await this.#lost(queue);
-    await this.#options.ledger.release(nameOf(queue), this.#options.owner);
+  /** Nobody waits for it: calls in flight may take long, and the other shards are to be renewed meanwhile. */
+  #giveUp(queue: string): void {
+    const { ledger, owner } = this.#options;
+    const left = this.#lost(queue)
+      .then(() => ledger.release(nameOf(queue), owner))
+      .catch(() => {}) // then it runs out by itself
+      .finally(() => this.#leaving.delete(left));
+    this.#leaving.add(left);
   }
 
-  async #lost(queue: string): Promise<void> {
+  #lost(queue: string): Promise<void> {
     this.#held.delete(queue);
-    await this.#options.close(queue);
+    return this.#options.close(queue);
   }
 
   #lease(queue: string): Promise<boolean> {

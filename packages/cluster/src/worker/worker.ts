@@ -19,8 +19,16 @@ import { ChunkRun, type RunEnd } from './chunk-run.js';
 import { Delays } from './delays.js';
 import { FleetPlaces } from './fleet-limits.js';
 import { Shards } from './shards.js';
+import { SharedRuntime } from './shared-runtime.js';
 import { Slots } from './slots.js';
 
+/**
+ * An idle worker looks for chunks at least this often, as a share of `lockMs`: the queue wakes one worker for each chunk, and
+ * one that is frozen swallows it.
+ */
+const IDLE_SHARE = 0.2;
+
+/** What a worker runs, and how much of it at once. */
 export interface WorkerOptions {
   /** Runs the calls; it stays its owner's and is not closed. */
   runtime: BatchRuntime;
@@ -36,6 +44,7 @@ export interface WorkerOptions {
   limits?: Partial<ClusterLimits>;
 }
 
+/** What a worker does at this moment. */
 export interface WorkerStats {
   id: string;
   /** Queues that are listened to. */
@@ -52,23 +61,27 @@ interface Served {
   runs: Set<ChunkRun>;
 }
 
+/** Takes chunks of batches from the queues of its servers and runs them. Made by `Cluster.worker()`. */
 export class ClusterWorker {
   readonly id: string;
   readonly #store: Store;
   readonly #options: WorkerOptions;
   readonly #limits: ClusterLimits;
-  readonly #servers: readonly string[];
   readonly #startedAt = Date.now();
   readonly #bell = new Bell();
+  readonly #runtime: SharedRuntime;
   readonly #watch: BatchWatch;
   readonly #places: FleetPlaces;
   readonly #slots: Slots;
   readonly #delays: Delays;
   readonly #shards: Shards;
   readonly #served = new Map<string, Served>();
+  readonly #runs = new Set<ChunkRun>();
+  readonly #closing = new Set<Promise<void>>();
   readonly #giveUp = new AbortController();
   #peers: readonly WorkerRecord[] = [];
-  #routes: string[];
+  /** All names under which its servers are queued. */
+  #routes: string[] = [];
   #takings = 0;
   #done = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -87,8 +100,7 @@ export class ClusterWorker {
     this.#store = store;
     this.#options = options;
     this.#limits = limits;
-    this.#servers = options.servers ?? options.runtime.servers().map(({ name }) => name);
-    this.#routes = this.#servers.flatMap(routesOf);
+    this.#runtime = new SharedRuntime(options.runtime);
     this.#watch = new BatchWatch(ledger, this.#bell);
     this.#places = new FleetPlaces(ledger, limits.leaseMs);
     this.#slots = new Slots(Math.max(1, options.concurrency ?? limits.workerCalls), (server) =>
@@ -126,12 +138,12 @@ export class ClusterWorker {
     return this.#stopping;
   }
 
+  /** What it does at this moment. */
   stats(): WorkerStats {
-    const runs = [...this.#served.values()].reduce((sum, served) => sum + served.runs.size, 0);
     return {
       id: this.id,
       queues: [...this.#served.keys()].sort(),
-      chunks: runs,
+      chunks: this.#runs.size,
       inFlight: this.#slots.taken,
       done: this.#done,
     };
@@ -152,6 +164,7 @@ export class ClusterWorker {
 
   async #beatOnce(): Promise<void> {
     const { ledger } = this.#store;
+    if (this.#routes.length === 0) this.#routes = this.#servers.flatMap(routesOf);
     // First, so that the worker counts itself among its peers.
     await ledger.beat(this.#record(), this.#limits.leaseMs);
     await Promise.all([this.#places.renew(), this.#watch.refresh(), this.#findQueues()]);
@@ -160,7 +173,7 @@ export class ClusterWorker {
   async #findQueues(): Promise<void> {
     const { ledger } = this.#store;
     const listed = (await ledger.queues()).filter(({ server }) => this.#serverOf(server) !== undefined);
-    this.#routes = [...new Set([...this.#routes, ...listed.map(({ server }) => server)])];
+    this.#routes = [...new Set([...this.#servers.flatMap(routesOf), ...listed.map(({ server }) => server)])];
     this.#peers = await ledger.workers();
     if (this.#stopping !== undefined) return;
     const names = new Set(listed.map(({ queue }) => queue));
@@ -180,6 +193,11 @@ export class ClusterWorker {
     const { id, chunks, inFlight, done } = this.stats();
     const place = { host: hostname(), pid: process.pid, startedAt: this.#startedAt };
     return { id, ...place, servers: this.#routes, inFlight, chunks, done };
+  }
+
+  /** The runtime's may change while the worker lives. */
+  get #servers(): readonly string[] {
+    return this.#options.servers ?? this.#options.runtime.servers().map(({ name }) => name);
   }
 
   #serverOf(route: string): string | undefined {
@@ -206,6 +224,7 @@ export class ClusterWorker {
       stalledInterval: stalledEveryMs,
       maxStalledCount: maxStalled,
       runRetryDelay: delayMs,
+      drainDelay: (lockMs * IDLE_SHARE) / 1_000,
     });
     const served: Served = { server, worker, runs: new Set() };
     this.#served.set(queue, served);
@@ -217,13 +236,17 @@ export class ClusterWorker {
     void settleFailed(this.#store, queue).catch(() => {});
   }
 
+  /** Resolves once nothing of the queue runs here. */
   async #close(queue: string): Promise<void> {
     const served = this.#served.get(queue);
     if (served === undefined) return;
     this.#served.delete(queue);
-    const closed = served.worker.close();
+    // In this order: a chunk that is given back must not come here again.
+    const closed = served.worker.close().catch(() => {});
     for (const run of served.runs) run.stop('stopping');
+    this.#closing.add(closed);
     await closed;
+    this.#closing.delete(closed);
   }
 
   // ── chunks ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -239,11 +262,13 @@ export class ClusterWorker {
       throw new UnrecoverableError((error as Error).message);
     }
     served.runs.add(run);
+    this.#runs.add(run);
     let end: RunEnd;
     try {
       end = await run.run();
     } finally {
       served.runs.delete(run);
+      this.#runs.delete(run);
     }
     switch (end.is) {
       case 'done':
@@ -266,7 +291,7 @@ export class ClusterWorker {
   #makeRun(id: string, job: ChunkJob, server: string, isShard: boolean): ChunkRun {
     const chunk = parseChunk(job.data, id);
     return new ChunkRun(id, chunk, {
-      runtime: this.#options.runtime,
+      runtime: this.#runtime,
       ledger: this.#store.ledger,
       place: this.#store.place,
       watch: this.#watch,
@@ -296,9 +321,8 @@ export class ClusterWorker {
 
   async #stop(graceMs: number): Promise<void> {
     clearTimeout(this.#timer);
-    const runs = [...this.#served.values()].flatMap((served) => [...served.runs]);
     const cut = setTimeout(() => {
-      for (const run of runs) run.cut();
+      for (const run of this.#runs) run.cut();
     }, graceMs);
     // A store that is away cannot take what is held, and its connections do not close by themselves.
     let gaveUp: NodeJS.Timeout | undefined;
@@ -311,6 +335,7 @@ export class ClusterWorker {
     await Promise.race([late, this.#leave()]);
     clearTimeout(cut);
     clearTimeout(gaveUp);
+    this.#runtime.close();
     this.#ended();
   }
 
@@ -322,7 +347,8 @@ export class ClusterWorker {
     }, this.#limits.beatMs);
     try {
       await this.#beating;
-      await Promise.allSettled([...this.#served.keys()].map((queue) => this.#close(queue)));
+      for (const queue of [...this.#served.keys()]) void this.#close(queue);
+      await Promise.all(this.#closing);
       await Promise.allSettled([this.#shards.close(), this.#store.ledger.beat(this.#record(), 0)]);
     } finally {
       clearInterval(renewal);
