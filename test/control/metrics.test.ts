@@ -1,11 +1,14 @@
 /** Metrics as Prometheus reads them: parsed by a library of its format, named by its rules, and for this machine only. */
+import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
+import { join } from 'node:path';
 import type { Runtime } from '@bulkhead/runtime';
 import { openMetrics } from '@bulkhead/runtime/control';
 import { ControlClient, readEntry } from '@bulkhead/runtime/control/client';
 import parsePrometheusTextFormat from 'parse-prometheus-text-format';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { durationBoundsMs, LatencyRecorder } from '../../packages/runtime/src/latency.js';
+import { root } from '../docs/markdown.js';
 import { useCensus } from '../support/census.js';
 import { failureOf, reaches, useRuntime } from '../support/runtime.js';
 import { scripted } from '../support/script.js';
@@ -248,4 +251,30 @@ test('a histogram is at most one of its fine buckets off', () => {
     expect(counts[index]).toBeGreaterThanOrEqual(below(bound / 1.021));
     expect(counts[index]).toBeLessThanOrEqual(below(bound * 1.001));
   }
+});
+
+describe('what is written about metrics', () => {
+  const file = (path: string) => readFileSync(join(root, path), 'utf8');
+  const names = (text: string) => new Set(text.match(/\b(?:bulkhead|process)_[a-z_]+[a-z]\b/g));
+
+  test('the dashboard asks for none that is not there, and leaves no server family out', async () => {
+    const { panels } = JSON.parse(file('examples/grafana/bulkhead.json')) as {
+      panels: { title: string; targets: { expr: string }[] }[];
+    };
+    const asked = names(panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)).join('\n'));
+    const there = names((await textOf(await busyRuntime())).replaceAll(/^# .*/gm, ''));
+    expect([...asked].filter((name) => !there.has(name))).toEqual([]);
+    const left = [...there].filter((name) => name.startsWith('bulkhead_server_') && !asked.has(name));
+    expect(left).toEqual([
+      'bulkhead_server_tools',
+      'bulkhead_server_spawns_total',
+      'bulkhead_server_skipped_lines_total',
+    ]);
+  });
+
+  test('the page names every family, and no other', async () => {
+    const [, section = ''] = file('docs/telemetry.md').split(/^## Prometheus$/m);
+    const told = names(section.split(/^## /m)[0] ?? '');
+    expect([...told].sort()).toEqual([...(await scraped(await busyRuntime())).keys()].sort());
+  });
 });

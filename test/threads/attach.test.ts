@@ -239,6 +239,7 @@ describe('an attached thread', () => {
     expect(runtime.servers().map(({ name }) => name)).toEqual(['b', 'c']);
     await hearing.saw('tools', { server: 'a', count: 0 });
     await hearing.saw('state', { server: 'c', state: 'ready' });
+    await hearing.saw('state', { server: 'b', state: 'ready', generation: 2 });
     expect(await hearing.run(names)).toEqual(['b', 'c']);
     expect(await failureOf(echo(hearing, 'x', 'a'))).toMatchObject({ code: 'UNKNOWN_SERVER' });
     const late = hearing.run(async (runtime) => (await runtime.server('b').callTool('hang')).text());

@@ -1,12 +1,13 @@
 /** The audit of a runtime: every call once, whichever way it was made and however it ended, from every thread. */
 import { existsSync, readFileSync, statSync } from 'node:fs';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { type CallAuditRecord, type RuntimeOptions, rawArguments, runBatch } from '@bulkhead/runtime';
 import { argumentsHash } from '@bulkhead/runtime/agent';
 import { ControlClient, readEntry } from '@bulkhead/runtime/control/client';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { useAgents } from '../support/agent-thread.js';
 import { useCensus } from '../support/census.js';
+import { recorded } from '../support/record.js';
 import { failureOf, useRuntime } from '../support/runtime.js';
 import { scripted } from '../support/script.js';
 import { useTempDir } from '../support/temp-dir.js';
@@ -38,12 +39,20 @@ async function audited(
   options: Omit<RuntimeOptions, 'servers'> = {},
 ) {
   const rules = [{ method: 'tools/call', tool: 'cwd', reply: null }];
+  const capabilities = { tools: {}, resources: {} };
   const runtime = await start(
-    { s: scripted({ rules }) },
+    { s: scripted({ rules, capabilities, record: path('record') }) },
     { audit: { file: auditFile(), ...audit }, ...options },
   );
   await runtime.ready();
   return runtime;
+}
+
+/** The call with `flying` among its arguments has come to the server. */
+async function flyingThere(): Promise<void> {
+  await recorded(path('record'), ({ messages }) =>
+    messages.some(({ params }) => JSON.stringify(params ?? {}).includes('flying')),
+  );
 }
 
 describe('the audit has one line', () => {
@@ -56,8 +65,8 @@ describe('the audit has one line', () => {
     await failureOf(s.callTool('echo', {}, { signal: AbortSignal.abort() }));
     await failureOf(s.callTool('echo', { big: 1n }));
     await failureOf(runtime.callTool('mcp__s__nothing', {}));
-    const flying = failureOf(s.callTool('cwd', {}));
-    await new Promise(setImmediate);
+    const flying = failureOf(s.callTool('cwd', { flying: true }));
+    await flyingThere();
     await runtime.close();
     await flying;
     await failureOf(s.callTool('echo', {}));
@@ -97,8 +106,12 @@ describe('the audit has one line', () => {
     await runtime.callTool('mcp__s__echo', {});
     for await (const _ of runtime.callMany([{ server: 's', tool: 'echo', args: { many: 1 } }]));
     const output = new PassThrough().resume();
-    const line = (text: string) => `${JSON.stringify({ tool: 's.echo', arguments: { text } })}\n`;
-    const { ok } = await runBatch({ runtime, input: [line('1'), line('2')].map(Buffer.from), output });
+    const line = (text: string) => `${JSON.stringify({ server: 's', tool: 'echo', arguments: { text } })}\n`;
+    const { ok } = await runBatch({
+      runtime,
+      input: Readable.from([line('1'), line('2')].map((text) => Buffer.from(text))),
+      output,
+    });
     expect(ok).toBe(2);
     const entry = readEntry('app');
     if (entry === undefined) throw new Error('there is no entry');
@@ -150,11 +163,11 @@ describe('the audit has one line', () => {
       for (let n = 0; n < 50; n++) await attached.server('s').callTool('echo', { n });
       attached
         .server('s')
-        .callTool('cwd', {})
+        .callTool('cwd', { flying: true })
         .catch(() => {});
-      await new Promise(setImmediate);
-      await attached.close();
     });
+    await flyingThere();
+    await thread.run((attached) => attached.close().then(() => {}));
     await runtime.server('s').callTool('echo', { own: true });
     await runtime.close();
     const own = records().at(-1)?.thread;

@@ -1,5 +1,7 @@
 /** Traces and metrics as an OpenTelemetry SDK in the agent's process sees them, with real servers behind the calls. */
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 import { context, metrics, type Span, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import type { Histogram } from '@opentelemetry/sdk-metrics';
 import { AlwaysOffSampler, type ReadableSpan } from '@opentelemetry/sdk-trace-base';
@@ -7,9 +9,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { runAgent } from '../../packages/runtime/src/agent/loop.js';
 import { scriptedModel } from '../../packages/runtime/src/agent/models/scripted.js';
 import { createToolset } from '../../packages/runtime/src/agent/toolset.js';
-import { useAgents } from '../support/agent-thread.js';
 import { useCensus } from '../support/census.js';
 import { eventually } from '../support/eventually.js';
+import { useHttp } from '../support/http-script.js';
 import { readRecord, recorded } from '../support/record.js';
 import { failureOf, reaches, useRuntime } from '../support/runtime.js';
 import { scripted } from '../support/script.js';
@@ -19,8 +21,8 @@ import { useTempDir } from '../support/temp-dir.js';
 useContexts();
 useCensus();
 const directory = useTempDir();
+const http = useHttp();
 const start = useRuntime(directory);
-const attach = useAgents();
 
 const TRACED = { command: process.execPath, args: [fixture('traced-server.mjs')] };
 const modern = (record: string) => ({
@@ -89,7 +91,7 @@ describe('the span of a call', () => {
     const runtime = await start({ s: TRACED }, traced());
     await runtime.ready();
     const call = { callId: 'c1', name: 'mcp__s__work', argsText: '{}' };
-    const { span: agent } = await within(() =>
+    const { span: agent } = await within(async () =>
       runAgent({
         model: scriptedModel([{ calls: [call] }, { text: 'done' }]),
         toolset: createToolset({ runtime }),
@@ -112,6 +114,17 @@ describe('the span of a call', () => {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
     });
     expect(call?.attributes['mcp.protocol.version']).toBe('2026-07-28');
+  });
+
+  it('is the parent that a server over HTTP is told', async () => {
+    const server = await http();
+    const runtime = await start({ s: { type: 'http', url: server.url } }, traced());
+    await runtime.ready();
+    await runtime.callTool('mcp__s__echo', { text: 'x' });
+    const [call] = spans.named('tools/call echo');
+    const seen = server.requests.find(({ message }) => message?.method === 'tools/call')?.message;
+    expect(seen?.params?._meta).toMatchObject({ traceparent: traceparentOf(call) });
+    expect(call?.attributes['network.transport']).toBe('tcp');
   });
 
   it('has the caller whom `meta` names as its parent, and passes on what else stands there', async () => {
@@ -217,18 +230,20 @@ describe('how a call ends is how its span ends', () => {
       (runtime) => failureOf(runtime.callTool('mcp__s__hang', {}, { signal: AbortSignal.timeout(50) })),
     ],
     ['outcome_unknown', 'exit', (runtime) => failureOf(runtime.callTool('mcp__s__exit', { code: 3 }))],
-    ['-32602', 'nothing', (runtime) => failureOf(runtime.server('s').callTool('nothing', {}))],
+    ['-32001', 'echo', (runtime) => failureOf(runtime.callTool('mcp__s__echo', { text: 'secret' }))],
   ];
 
   it.each(ends)('%s (%s)', async (type, tool, call) => {
-    const runtime = await start({ s: scripted({}) }, traced());
+    const error = { code: -32001, message: 'the secret is not here' };
+    const rules = [{ method: 'tools/call', tool: 'echo', reply: { error } }];
+    const runtime = await start({ s: scripted({ rules }) }, traced());
     await runtime.ready();
     await call(runtime);
     const [span] = spans.named(`tools/call ${tool}`);
     expect(errorOf(span)).toBe(type);
     expect(span?.status.code).toBe(SpanStatusCode.ERROR);
     expect(JSON.stringify([span?.attributes, span?.status])).not.toContain('secret');
-    if (type === '-32602') expect(span?.attributes['rpc.response.status_code']).toBe(type);
+    if (type === '-32001') expect(span?.attributes['rpc.response.status_code']).toBe(type);
     await runtime.close();
     expect(spans.ended.length).toBe(spans.started);
   });
@@ -254,10 +269,9 @@ describe('how a call ends is how its span ends', () => {
   });
 
   it('a call that runs again after a crash is one span that says so', async () => {
-    const launches = { file: directory('launches'), scripts: [{}, { rules: [] }] };
-    const crash = { method: 'tools/call', exit: { code: 1 } };
-    launches.scripts[0] = { rules: [crash] };
-    const runtime = await start({ s: scripted({ launches } as never) }, traced());
+    const crash = { method: 'tools/call', reply: null, exit: { code: 1 } };
+    const launches = { file: directory('launches'), scripts: [{ rules: [crash] }] };
+    const runtime = await start({ s: scripted({ launches }) }, traced());
     await runtime.ready();
     await runtime.callTool('mcp__s__echo', { text: 'x' }, { idempotent: true });
     const calls = spans.named('tools/call echo');
@@ -347,6 +361,11 @@ describe('metrics', () => {
     expect(await meters.value('bulkhead.breaker.open', server)).toBe(0);
     expect(await meters.value('bulkhead.server.state', { ...server, 'bulkhead.state': 'ready' })).toBe(1);
     expect(await meters.value('bulkhead.server.memory', server)).toBeGreaterThan(1_000_000);
+    const io = (direction: string) =>
+      meters.value('bulkhead.server.io', { ...server, 'network.io.direction': direction });
+    expect(await io('receive')).toBeGreaterThan(500);
+    expect(await io('transmit')).toBeGreaterThan(100);
+    expect(await meters.value('bulkhead.server.loop.delay', server)).toBeGreaterThanOrEqual(0);
     expect(await meters.value('process.memory.usage', {})).toBeGreaterThan(10_000_000);
     expect(await meters.value('nodejs.eventloop.utilization', {})).toBeGreaterThan(0);
     abort.abort();
@@ -355,21 +374,27 @@ describe('metrics', () => {
     await reaches(runtime, 's', 'ready');
     expect(await meters.value('bulkhead.server.starts', server)).toBe(2);
     expect(await meters.value('bulkhead.server.restarts', server)).toBe(1);
-    expect(await meters.value('mcp.client.session.duration', server)).toMatchObject({ count: 1 });
+    const lost = reaches(runtime, 's', 'backoff');
+    await failureOf(runtime.callTool('mcp__s__exit', { code: 3 }));
+    await lost;
+    const sessions = await meters.points('mcp.client.session.duration');
+    expect(sessions.map(({ attributes }) => attributes['error.type'])).toEqual([undefined, 'exit']);
   });
 
-  it('are read no more once the runtime is closed', async () => {
-    const runtime = await start({ s: scripted({}) }, measured());
+  it('of what is gone are told once more as 0, and then no longer', async () => {
+    const runtime = await start({ s: scripted({}), t: scripted({}) }, measured());
     await runtime.ready();
-    expect((await meters.points('bulkhead.calls.queued')).length).toBe(1);
+    const ready = (server: string) =>
+      meters.value('bulkhead.server.state', { 'bulkhead.server': server, 'bulkhead.state': 'ready' });
+    expect([await ready('s'), await ready('t')]).toEqual([1, 1]);
+    await runtime.reconfigure({ servers: { s: scripted({}) } });
+    expect([await ready('s'), await ready('t')]).toEqual([1, 0]);
+    const hanging = failureOf(runtime.callTool('mcp__s__hang'));
+    expect(await meters.value('bulkhead.calls.in_flight', { 'bulkhead.server': 's' })).toBe(1);
     await runtime.close();
-    const seen: unknown[] = [];
-    runtime.servers = () => {
-      seen.push('looked');
-      return [];
-    };
-    await meters.points('bulkhead.calls.queued');
-    expect(seen).toEqual([]);
+    await hanging;
+    expect(await meters.value('bulkhead.calls.in_flight', { 'bulkhead.server': 's' })).toBe(0);
+    expect([await ready('s'), await ready('t')]).toEqual([0, 0]);
   });
 });
 
@@ -418,17 +443,18 @@ describe('without being told', () => {
 });
 
 it('an attached thread traces its own calls with the provider that is registered there', async () => {
-  const record = directory('record.jsonl');
-  const runtime = await start({ s: scripted({ record }) }, traced());
+  const runtime = await start({ s: TRACED }, traced());
   await runtime.ready();
-  const agent = attach(runtime.attach());
-  const seen = await agent.run(async (runtime) => {
-    await runtime.callTool('mcp__s__echo', { text: 'x' });
-    return runtime.servers().length;
-  });
-  expect(seen).toBe(1);
-  expect(spans.named('tools/call echo')).toEqual([]);
-  expect(Object.keys(metaOf(record))).toEqual(['progressToken']);
+  const handle = runtime.attach();
+  const workerData = { handle, tool: 'mcp__s__work' };
+  const agent = new Worker(fixture('traced-agent.mjs'), { workerData, transferList: handle.transfer });
+  const [seen] = await once(agent, 'message');
+  await agent.terminate();
+  // Lives of servers are told of by the owner alone, calls by the thread that makes them.
+  expect(seen).toEqual([
+    { name: 'tools/call work', traceId: expect.any(String), spanId: expect.any(String) },
+  ]);
+  expect(spans.named('tools/call work')).toEqual([]);
 });
 
 /** `_meta` of the first call that a scripted server got. */

@@ -229,3 +229,26 @@ describe('half-open', () => {
     expect(breaker.retryAfterMs(end - APART)).toBe(openMs);
   });
 });
+
+describe('a reset', () => {
+  it('forgets the share of failures as well: old ones do not open it again', () => {
+    const breaker = new Breaker();
+    const { rateMinCalls } = breakerDefaults;
+    // One failure between two answers never makes a row, only a share.
+    for (let i = 0; i < rateMinCalls / 2 - 1; i++) feed(breaker, ['outcome_unknown', 'ok'], i * 2 * APART);
+    const now = rateMinCalls * APART;
+    expect(breaker.state.type).toBe('closed');
+    breaker.reset();
+    feed(breaker, ['outcome_unknown', 'ok'], now);
+    expect(breaker.state.type).toBe('closed');
+  });
+
+  it('of a half-open one by an answer leaves no failure to count', () => {
+    const breaker = opened();
+    expect(breaker.allow(openMs)).toBe(true);
+    expect(breaker.retryAfterMs(openMs)).toBe(0);
+    breaker.record('ok', openMs + 1);
+    feed(breaker, many('connection_lost', 4), openMs + APART);
+    expect(breaker.state.type).toBe('closed');
+  });
+});

@@ -230,3 +230,42 @@ describe('every-offset cutter', () => {
     );
   });
 });
+
+describe('a sink that takes lines quickly', () => {
+  /** Takes lines that begin with `q`; says where it was asked. */
+  function quickly(chunks: string[]) {
+    const events: string[] = [];
+    const framer = new LineFramer(
+      { maxMessageBytes: 1_000 },
+      {
+        quick: (chunk, from) => {
+          const newline = chunk.indexOf(0x0a, from);
+          events.push(`asked:${chunk.toString('utf8', from, from + 1)}`);
+          if (chunk[from] !== 0x71 || newline === -1) return 0;
+          events.push(`quick:${chunk.toString('utf8', from, newline)}`);
+          return newline + 1;
+        },
+        line: (bytes) => events.push(`line:${bytes.toString()}`),
+        oversize: () => events.push('oversize'),
+      },
+    );
+    for (const chunk of chunks) framer.push(Buffer.from(chunk));
+    framer.end();
+    return events;
+  }
+
+  test('is offered each line that begins in a chunk, and what it leaves is cut as ever', () => {
+    expect(quickly(['q1\nx\nq2\n'])).toEqual([
+      'asked:q',
+      'quick:q1',
+      'asked:x',
+      'line:x',
+      'asked:q',
+      'quick:q2',
+    ]);
+  });
+
+  test('is not offered the rest of a line that began in the chunk before, nor the end of a chunk', () => {
+    expect(quickly(['xq', 'q\nq3\n'])).toEqual(['asked:x', 'line:xqq', 'asked:q', 'quick:q3']);
+  });
+});

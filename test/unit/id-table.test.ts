@@ -55,3 +55,43 @@ describe('a table of what is in flight', () => {
     );
   });
 });
+
+describe('an old one whose place in the ring was taken', () => {
+  const RING = 256;
+  function passed(): IdTable<string> {
+    const table = new IdTable<string>();
+    for (const id of [1, 2, 1 + RING, 2 + RING, 3]) table.set(id, `v${id}`);
+    return table;
+  }
+
+  test('is there, is taken once, and leaves the newer one in place', () => {
+    const table = passed();
+    expect([table.has(1), table.has(1 + RING), table.has(4), table.has(1 + 2 * RING)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(table.take(1)).toBe('v1');
+    expect(table.take(1)).toBeUndefined();
+    expect(table.has(1)).toBe(false);
+    expect(table.get(1 + RING)).toBe('v257');
+    expect(table.size).toBe(4);
+  });
+
+  test('stands in its order among the values', () => {
+    expect(passed().values()).toEqual(['v1', 'v2', 'v3', 'v257', 'v258']);
+  });
+
+  test('is gone after clear(), like all others', () => {
+    const table = passed();
+    table.clear();
+    expect([table.size, table.get(1), table.get(1 + RING), table.get(3)]).toEqual([
+      0,
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    expect(table.values()).toEqual([]);
+  });
+});

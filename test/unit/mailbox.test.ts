@@ -289,3 +289,40 @@ it('a queue of a hundred thousand is worked off and cancelled from without slowi
   // A quadratic queue takes many seconds here; a linear one some ten milliseconds.
   expect(performance.now() - startedAt).toBeLessThan(2_000);
 });
+
+describe('saturation', () => {
+  it('is told when the bytes are used up, though there is room for more items', () => {
+    const told: boolean[] = [];
+    const box = mailbox({ window: 1, queueMaxBytes: 10, onSaturated: (is) => told.push(is) });
+    box.offer('a', 10);
+    box.offer('b', 9);
+    expect(told).toEqual([]);
+    box.offer('c', 1);
+    expect([box.saturated, told]).toEqual([true, [true]]);
+  });
+
+  it('ends once half the bytes are free, exactly half included', () => {
+    const box = mailbox({ window: 1, queueMaxBytes: 10 });
+    for (const [name, bytes] of [
+      ['a', 1],
+      ['b', 4],
+      ['c', 1],
+      ['d', 5],
+    ] as const)
+      box.offer(name, bytes);
+    expect(box.saturated).toBe(true);
+    expect([box.settled(), box.saturated]).toEqual(['b', true]);
+    expect([box.settled(), box.saturated]).toEqual(['c', false]);
+  });
+});
+
+it('new limits hold for what comes next; what waits already stays', () => {
+  const box = mailbox({ window: 1, queueMax: 1 });
+  expect(offerAll(box, 'abc')).toEqual(['send', 'queued', 'full']);
+  box.setLimits(3, 100);
+  expect(offerAll(box, 'de')).toEqual(['queued', 'queued']);
+  box.setLimits(1, 100);
+  expect([box.offer('f', 1), box.queued]).toEqual(['full', 3]);
+  box.setLimits(10, 3);
+  expect(box.offer('g', 1)).toBe('full');
+});

@@ -259,3 +259,36 @@ it('no function changes the state it was given', () => {
   released(state);
   expect(state).toEqual(initial());
 });
+
+describe('the kind of a failure', () => {
+  it.each(['spawn', 'cwd', 'config', 'framing', 'protocol-version', 'auth'])(
+    '%s is quarantined at once: a repetition cannot mend it',
+    (kind) => {
+      expect(toQuarantine(initial(), { kind }).count).toBe(1);
+    },
+  );
+
+  it.each(['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM', 'ETXTBSY'])(
+    'spawn with %s is tried again: the host is short of something now',
+    (errno) => {
+      expect(fail(initial(), { kind: 'spawn', errno }).decision.type).toBe('backoff');
+    },
+  );
+
+  it.each(['ENOENT', 'EACCES', undefined])('spawn with %s is not', (errno) => {
+    const failure = { kind: 'spawn', ...(errno !== undefined && { errno }) };
+    expect(fail(initial(), failure).decision.type).toBe('quarantine');
+  });
+
+  it('an errno excuses nothing but a spawn', () => {
+    expect(fail(initial(), { kind: 'cwd', errno: 'EAGAIN' }).decision.type).toBe('quarantine');
+  });
+
+  it.each(['start-timeout', 'thread', 'watchdog', 'memory', 'network', 'http', 'session'])(
+    '%s before the handshake is no early exit of the server: the whole budget counts',
+    (kind) => {
+      expect(toQuarantine(initial(), { kind, beforeHandshake: true }).count).toBe(restartMax + 1);
+      expect(toQuarantine(initial(), { kind: 'exit', beforeHandshake: true }).count).toBeLessThan(restartMax);
+    },
+  );
+});

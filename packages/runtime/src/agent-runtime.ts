@@ -168,6 +168,7 @@ export abstract class AgentRuntime implements RuntimeApi {
   ): Promise<ReconfigureReport>;
   abstract close(options?: { deadlineMs?: number }): Promise<CloseReport>;
 
+  /** The same as `close()`: for `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }

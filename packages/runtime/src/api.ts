@@ -23,6 +23,7 @@ import type { TelemetrySetting } from './telemetry/options.js';
 /** One server as it stands in a config file or in code; see `config/schema.ts` for the fields. */
 export type ServerEntryInput = Record<string, unknown>;
 
+/** What a runtime is made of. Everything can be left out. */
 export interface RuntimeOptions {
   /** `mcpServers` entries by name, as in a config file (validated the same way). */
   servers?: Record<string, ServerEntryInput>;
@@ -114,16 +115,19 @@ export interface AgentHandlers {
   roots?: (context: AskContext) => Promise<Root[]> | Root[];
 }
 
+/** What a person said to a question of a server. */
 export type ElicitationAnswer =
   | { action: 'accept'; content?: Record<string, unknown> }
   | { action: 'decline' | 'cancel' };
 
+/** A directory that a server is told about. */
 export interface Root {
   /** A `file://` URI. */
   uri: string;
   name?: string;
 }
 
+/** Limits and facts of one call. */
 export interface CallOptions {
   /** Aborting settles the call at once as `CANCELLED` and tells the server. */
   signal?: AbortSignal;
@@ -136,6 +140,7 @@ export interface CallOptions {
    * of trusted servers (`trust: true`) that hint `readOnlyHint` or `idempotentHint`, else false.
    */
   idempotent?: boolean;
+  /** Told each progress notification of the server; each one resets the idle limit. */
   onProgress?: (progress: { progress: number; total?: number; message?: string }) => void;
   /** Told to the gate: the caller's own id of this call, a model's for instance. Default: a fresh one. */
   callId?: string;
@@ -153,6 +158,7 @@ export interface RawArguments {
   readonly json: string;
 }
 
+/** How long a call took. */
 export interface Timing {
   /** From `callTool()` to the hand-over to the server thread. */
   queueMs: number;
@@ -215,6 +221,7 @@ export interface CatalogRevision {
   tools: readonly CatalogTool[];
 }
 
+/** How the awaited servers stand. */
 export interface ReadyReport {
   /** Every awaited server is ready. */
   ok: boolean;
@@ -223,6 +230,7 @@ export interface ReadyReport {
   failed: { name: string; state: ServerState; reason?: Reason }[];
 }
 
+/** One server, whatever generation of it runs. The view stays valid over restarts. */
 export interface ServerView {
   readonly name: string;
   readonly state: ServerState;
@@ -234,13 +242,17 @@ export interface ServerView {
   readonly trust: ServerTrust | undefined;
   /** All pages; empty when the server has no resources. @throws {BulkheadError} */
   listResources(options?: CallOptions): Promise<Record<string, unknown>[]>;
+  /** All pages; empty when the server has none. @throws {BulkheadError} */
   listResourceTemplates(options?: CallOptions): Promise<Record<string, unknown>[]>;
   /** The result of `resources/read`. @throws {BulkheadError} `UNSUPPORTED`, `PROTOCOL_ERROR` … */
   readResource(uri: string, options?: CallOptions): Promise<Record<string, unknown>>;
   /** Updates come as `resource` events; kept over restarts of the server until `unsubscribe`. */
   subscribe(uri: string): Promise<void>;
+  /** Ends a subscription; unknown ones are no error. */
   unsubscribe(uri: string): Promise<void>;
+  /** All pages; empty when the server has no prompts. @throws {BulkheadError} */
   listPrompts(options?: CallOptions): Promise<Record<string, unknown>[]>;
+  /** The result of `prompts/get`. @throws {BulkheadError} `UNSUPPORTED`, `PROTOCOL_ERROR` … */
   getPrompt(
     name: string,
     args?: Record<string, string>,
@@ -258,8 +270,14 @@ export interface ServerView {
     args?: Record<string, unknown> | RawArguments,
     options?: CallOptions,
   ): Promise<ToolResult>;
+  /**
+   * Starts a server that is down for whatever reason. Resolves when the order is taken; `ready()` waits until it is
+   * ready.
+   */
   start(): Promise<void>;
+  /** Ends the server, politely at first; resolves when its process is gone. */
   stop(): Promise<void>;
+  /** Ends what runs and starts a new generation. Resolves when the order is taken. */
   restart(): Promise<void>;
   /** Undoes `disable()` or `disabled: true`; the server starts unless it is lazy. */
   enable(): Promise<void>;
@@ -283,6 +301,7 @@ export type ManyOutcome =
   | { index: number; call: ManyCall; result: ToolResult }
   | { index: number; call: ManyCall; error: BulkheadError };
 
+/** What another configuration changed in a running host. Names of servers. */
 export interface ReconfigureReport {
   added: string[];
   /** Restarted with their new entry. */
@@ -302,8 +321,10 @@ export interface ShapedResult {
   file?: string;
 }
 
+/** Levels of `notifications/message`, as in RFC 5424. */
 export type LogLevel = 'debug' | 'info' | 'notice' | 'warning' | 'error' | 'critical' | 'alert' | 'emergency';
 
+/** Figures of one server since the runtime began. */
 export interface ServerStats {
   calls: number;
   inFlight: number;
@@ -318,6 +339,7 @@ export interface ServerStats {
   breaker?: 'closed' | 'half-open' | 'open';
 }
 
+/** How all servers stand at this moment. */
 export interface RuntimeStatus {
   servers: (ServerStatus & { stats: ServerStats })[];
   /** The event loop of the supervisor; absent where only the owner can see it. */
@@ -326,6 +348,7 @@ export interface RuntimeStatus {
   problems: string[];
 }
 
+/** What a runtime tells of; each event has one argument. */
 export interface RuntimeEvents {
   state: [event: { server: string; state: ServerState; generation: number; reason?: Reason }];
   /** The list of a server was read and differs; an equal one is no event. Raw names. */
@@ -344,6 +367,7 @@ export interface RuntimeEvents {
   'supervisor-lost': [event: { error: WireError; restarts: number }];
 }
 
+/** What the owner of a runtime and the threads attached to it have in common. */
 export interface RuntimeApi extends AsyncDisposable {
   /** Every call passes a gate before it leaves (`createRuntime({gate})`). */
   readonly gated: boolean;
@@ -403,9 +427,16 @@ export interface RuntimeApi extends AsyncDisposable {
   drain(options?: { timeoutMs?: number }): Promise<void>;
   /** @throws {BulkheadError} `UNKNOWN_SERVER`. */
   server(name: string): ServerView;
+  /** All servers, sorted by name; each view stays valid until its server is removed from the configuration. */
   servers(): readonly ServerView[];
+  /** How all servers stand; waits for the supervisor. @throws {BulkheadError} */
   status(): Promise<RuntimeStatus>;
+  /**
+   * Listens to an event; a listener must not throw. Warnings that came before anybody listened are kept for the first
+   * listener, 100 at most.
+   */
   on<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this;
+  /** Takes a listener away. */
   off<K extends keyof RuntimeEvents>(event: K, listener: (...args: RuntimeEvents[K]) => void): this;
   /** Ends every server within `deadlineMs` and says what became of each process. Idempotent. */
   close(options?: { deadlineMs?: number }): Promise<CloseReport>;

@@ -28,6 +28,7 @@ export interface ApprovalRequest {
 /** `once` holds for this runtime, `always` until the entry changes. */
 export type ApprovalAnswer = 'once' | 'always' | 'deny';
 
+/** Asks a person whether a server of the project may start. A throw counts as no. */
 export type OnApproval = (request: ApprovalRequest) => Promise<ApprovalAnswer> | ApprovalAnswer;
 
 /** How a stored decision fits a server as it stands now. */
@@ -53,6 +54,7 @@ export class ApprovalStore {
   }
 
   /**
+   * The approvals of one project.
    * @param warn is told when the file cannot be used; nothing is approved then.
    * @param path default: `$XDG_STATE_HOME/bulkhead/approvals/servers.json`.
    */

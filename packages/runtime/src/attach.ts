@@ -27,6 +27,7 @@ import { type MakeTelemetry, openTelemetry } from './telemetry/open.js';
 import type { TelemetrySetting } from './telemetry/options.js';
 import type { CallAccount, Witness } from './witness.js';
 
+/** How a thread takes part in the runtime of another one. */
 export interface AttachOptions {
   /**
    * Answers to questions that belong to this agent's calls (protocol 2026-07-28); for what is not given, and for servers
@@ -68,6 +69,7 @@ interface Link {
   control: Control<AgentControl>;
 }
 
+/** A runtime whose servers belong to another thread. Made by `attachRuntime()`. */
 export class AttachedRuntime extends AgentRuntime {
   readonly #news: MessagePort;
   readonly #owner: Control<OwnerControl>;

@@ -66,8 +66,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const config = await approvals.review(options.config ?? resolveServers(options.servers ?? {}, {}));
   const telemetry = await openTelemetry(options.telemetry, { owner: true });
   const runtime = new Runtime(config, options, approvals, { telemetry, books: await booksFor(options) });
-  await runtime.begin();
   runtime.tellStart();
+  await runtime.begin();
   if (options.control !== undefined) await openNamed(runtime, options.control.name);
   if (options.metrics !== undefined) await openPort(runtime, options.metrics);
   approvals.ask();
@@ -112,6 +112,7 @@ interface Onlookers {
   books: Books | undefined;
 }
 
+/** A runtime and its servers. Made by `createRuntime()`; whoever made it closes it. */
 export class Runtime extends AgentRuntime {
   #config: LoadedConfig;
   #reconfiguring: Promise<unknown> = Promise.resolve();
@@ -190,6 +191,7 @@ export class Runtime extends AgentRuntime {
     void this.#spills.sweep();
   }
 
+  /** What `createRuntime({logger})` writes to; undefined without one. */
   override get logger(): Logger | undefined {
     return this.#books?.log?.logger;
   }
@@ -231,6 +233,7 @@ export class Runtime extends AgentRuntime {
     };
   }
 
+  /** Goes over to other servers: what is new starts, what changed restarts, what is gone ends, the rest is left alone. */
   reconfigure(
     next: { servers: Record<string, ServerEntryInput> } | { config: LoadedConfig },
   ): Promise<ReconfigureReport> {
@@ -260,6 +263,11 @@ export class Runtime extends AgentRuntime {
     });
   }
 
+  /**
+   * Ends all servers and threads; a second call joins the first.
+   * @param options `deadlineMs`: what is not gone by then is killed; default `closeDeadlineMs`.
+   * @returns every server's last state, and which pids are confirmed gone.
+   */
   close(options: { deadlineMs?: number } = {}): Promise<CloseReport> {
     if (this.#closing !== undefined && options.deadlineMs !== undefined) {
       // In a greater hurry than the first time: the supervisor shortens its ladder.
@@ -269,6 +277,7 @@ export class Runtime extends AgentRuntime {
     return this.#closing;
   }
 
+  /** How all servers stand; waits for the supervisor. @throws {BulkheadError} */
   override async status(): Promise<RuntimeStatus> {
     const { active, idle } = this.#link.loopUse();
     const supervisorLoop = {
@@ -305,6 +314,7 @@ export class Runtime extends AgentRuntime {
     const held = notice.type === 'state' && notice.state === 'needs-approval';
     // It was approved meanwhile: what the supervisor said before that is history.
     if (held && this.#specs.get(notice.server)?.held === undefined) return;
+    if (notice.type === 'catalog') this.#books?.log?.listed(notice.server, notice.catalog.quarantined);
     super.heard(notice);
   }
 

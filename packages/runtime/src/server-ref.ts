@@ -601,9 +601,17 @@ export class ServerRef {
     return this.#breaker.state.type;
   }
 
-  /** Of its process; 0 when there is none. */
-  get pid(): number {
-    return this.#link === undefined ? 0 : this.#context.board.get(this.#link.slot, 'pid');
+  /** What the board says of its thread and its process (`pid` 0: none); undefined while there is no thread. */
+  onBoard(): { pid: number; receivedBytes: number; sentBytes: number; loopDelayMs: number } | undefined {
+    if (this.#link === undefined) return undefined;
+    const { slot } = this.#link;
+    const { board } = this.#context;
+    return {
+      pid: board.get(slot, 'pid'),
+      receivedBytes: board.getWide(slot, 'received'),
+      sentBytes: board.getWide(slot, 'sent'),
+      loopDelayMs: board.get(slot, 'loopDelay') / 1_000,
+    };
   }
 
   stats(): ServerStats {

@@ -26,19 +26,19 @@ export const field = {
 } as const;
 export type BoardField = keyof typeof field;
 
-/** 64-bit fields, by their offset in ints: bytes from and to the server, counted over its life. */
+/** Numbers above 2^31, by their offset in ints: bytes from and to the server, counted over its life. */
 const wideField = { received: 10, sent: 12 } as const;
 export type WideField = keyof typeof wideField;
 
 export class Board {
   readonly buffer: SharedArrayBuffer;
   readonly #ints: Int32Array;
-  readonly #longs: BigInt64Array;
+  readonly #wides: Float64Array;
 
   private constructor(buffer: SharedArrayBuffer) {
     this.buffer = buffer;
     this.#ints = new Int32Array(buffer);
-    this.#longs = new BigInt64Array(buffer);
+    this.#wides = new Float64Array(buffer);
   }
 
   /** A board with room for `slots` servers. */
@@ -68,11 +68,12 @@ export class Board {
   }
 
   getWide(slot: number, name: WideField): number {
-    return Number(Atomics.load(this.#longs, this.#wideIndex(slot, name)));
+    return this.#wides[this.#wideIndex(slot, name)] ?? 0;
   }
 
+  /** For the one thread that writes the field: an addition that is not atomic, and costs a tenth of one. */
   addWide(slot: number, name: WideField, by: number): void {
-    Atomics.add(this.#longs, this.#wideIndex(slot, name), BigInt(by));
+    this.#wides[this.#wideIndex(slot, name)] = this.getWide(slot, name) + by;
   }
 
   #wideIndex(slot: number, name: WideField): number {

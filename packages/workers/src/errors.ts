@@ -38,6 +38,7 @@ export class BulkheadError extends Error {
     this.tool = init.tool;
   }
 
+  /** How the call ended; follows from the code. */
   get outcome(): Outcome {
     return codeOutcome[this.code];
   }

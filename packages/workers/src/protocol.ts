@@ -81,6 +81,7 @@ export const serverStates = [
   'needs-approval',
   'needs-auth',
 ] as const;
+/** Where a server stands; see docs/supervision.md. */
 export type ServerState = (typeof serverStates)[number];
 
 /** Why a server stands where it stands; kept until the next sustained health. */
@@ -97,6 +98,7 @@ export interface Reason {
   skipped?: string[];
 }
 
+/** A tool as its server lists it. */
 export interface ToolDefinition {
   /** Raw name on the wire. */
   name: string;
@@ -120,6 +122,7 @@ export interface ServerCatalog {
   instructions?: string;
 }
 
+/** How a server stands at this moment. */
 export interface ServerStatus {
   name: string;
   state: ServerState;
@@ -197,6 +200,7 @@ export interface ServerExit {
   pids: { pid: number; gone: boolean }[];
 }
 
+/** What became of every server when the runtime closed. */
 export interface CloseReport {
   servers: ServerExit[];
   lostThreads: number;

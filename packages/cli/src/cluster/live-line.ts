@@ -4,6 +4,7 @@ import { cut } from '../top/cells.js';
 
 const REDRAW_MS = 1_000;
 const CLEAR_LINE = '\r\u001b[K';
+/** Also of a terminal that says 0. */
 const USUAL_COLUMNS = 80;
 
 export interface LiveLineOptions {
@@ -64,7 +65,7 @@ export class LiveLine {
     if (this.#isEnded) return;
     const { stderr } = this.#output;
     if (this.#redraws) {
-      stderr.write(`${CLEAR_LINE}${cut(text, (stderr.columns ?? USUAL_COLUMNS) - 1)}`);
+      stderr.write(`${CLEAR_LINE}${cut(text, (stderr.columns || USUAL_COLUMNS) - 1)}`);
       this.#isDrawn = true;
     } else if (text !== this.#last) this.#output.report(text);
     this.#last = text;

@@ -50,8 +50,9 @@ export function progressLine({ batch, nowMs, perSecond }: Look & { batch: BatchR
   ];
   if (!isDone(batch)) {
     parts.push(`${rate < SMALL ? rate.toFixed(1) : Math.round(rate)}/s`);
-    if (state === 'sealed' && rate > 0) {
-      parts.push(`about ${age(((lines - answered) / rate) * MS_PER_SECOND)} left`);
+    // An average of times without workers would promise years.
+    if (state === 'sealed' && perSecond !== undefined && perSecond > 0) {
+      parts.push(`about ${age(((lines - answered) / perSecond) * MS_PER_SECOND)} left`);
     }
   }
   return parts.join('  ');

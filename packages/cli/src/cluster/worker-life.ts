@@ -6,6 +6,7 @@ import type { RuntimeApi, RuntimeEvents, ServerState } from '@bulkhead/runtime';
 import type { Context } from '../context.js';
 import { plain } from '../output.js';
 import { LiveLine } from './live-line.js';
+import { RateMeter } from './rate-meter.js';
 
 export interface LifeFacts {
   /** Whose calls are taken. */
@@ -17,7 +18,6 @@ export interface LifeFacts {
 }
 
 const TELL_EVERY_MS = 10_000;
-const MS_PER_SECOND = 1_000;
 /** How often in the idle time it is looked whether there is something to do. */
 const IDLE_LOOKS = 20;
 const SHORTEST_LOOK_MS = 50;
@@ -80,12 +80,11 @@ async function endWhenIdle(
 }
 
 function statusLine(worker: ClusterWorker, json: boolean): () => string {
-  let last = { atMs: performance.now(), done: worker.stats().done };
+  const rate = new RateMeter();
+  rate.look(0, performance.now());
   return () => {
     const { queues, ...stats } = worker.stats();
-    const now = { atMs: performance.now(), done: stats.done };
-    const perSecond = Math.round(((now.done - last.done) / (now.atMs - last.atMs)) * MS_PER_SECOND);
-    last = now;
+    const perSecond = Math.round(rate.look(stats.done, performance.now()) ?? 0);
     if (json) return JSON.stringify({ worker: { ...stats, queues, perSecond } });
     return `${stats.done} lines done (${perSecond}/s), ${stats.inFlight} in flight, ${stats.chunks} chunks of ${queues.length} queues`;
   };

@@ -2,6 +2,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { BatchStatus, Cluster } from '@bulkhead/cluster';
 import { statusOf } from '../cluster/batch-figures.js';
+import { RateMeter } from '../cluster/rate-meter.js';
 import { statusText } from '../cluster/status-text.js';
 import { warningsOf } from '../cluster/status-warnings.js';
 import type { StoreOptions } from '../cluster/store-location.js';
@@ -15,9 +16,6 @@ export interface StatusOptions extends StoreOptions {
 }
 
 const EVERY_MS = 1_000;
-const MS_PER_SECOND = 1_000;
-/** Looks over which the rate is taken: one chunk that ends makes many lines at once. */
-const RATE_LOOKS = 10;
 const CLEAR_SCREEN = '\u001b[2J';
 
 export async function batchStatus(id: string, options: StatusOptions, context: Context): Promise<number> {
@@ -38,19 +36,12 @@ async function once(cluster: Cluster, id: string, context: Context): Promise<Bat
 async function watch(cluster: Cluster, id: string, context: Context): Promise<BatchStatus> {
   const { output, interrupt } = context;
   const screen = output.stdout.isTTY === true && process.env.TERM !== 'dumb' && !output.json;
-  const looks: { atMs: number; answered: number }[] = [];
+  const rate = new RateMeter();
   let last: number | undefined;
   if (screen) await output.data(CLEAR_SCREEN);
   for (;;) {
     const status = await interrupt.race(cluster.status(id));
-    const now = { atMs: performance.now(), answered: status.answered };
-    const [first] = looks;
-    const perSecond =
-      first === undefined
-        ? undefined
-        : ((now.answered - first.answered) / (now.atMs - first.atMs)) * MS_PER_SECOND;
-    looks.push(now);
-    if (looks.length > RATE_LOOKS) looks.shift();
+    const perSecond = rate.look(status.answered, performance.now());
     const text = shown(status, perSecond, context);
     if (screen) await output.data(onScreen(text, output.stdout, `bulkhead batch-status ${id}`));
     else if (output.json || status.answered !== last || status.finished) await output.data(text);

@@ -12,12 +12,15 @@ export async function cancel(id: string, options: CancelOptions, context: Contex
   const { output, interrupt } = context;
   const removed = options.remove === true;
   await withCluster(options, context, async (cluster) => {
-    await interrupt.race(cluster.cancel(id));
+    const { lines, held } = await interrupt.race(cluster.cancel(id));
     if (removed) await interrupt.race(cluster.remove(id));
-    if (output.json) await output.data(`${JSON.stringify({ id, cancelled: true, removed })}\n`);
+    if (output.json) await output.data(`${JSON.stringify({ id, lines, held, removed })}\n`);
     else if (removed) output.note(`batch "${id}" is cancelled and forgotten`);
     else {
-      output.note(`batch "${id}" is cancelled; its results: bulkhead results ${id} --out FILE`);
+      const rest =
+        held === 0 ? '' : `; workers end ${held} more ${held === 1 ? 'chunk' : 'chunks'} in a moment`;
+      output.note(`batch "${id}" is cancelled: ${lines} lines were not sent${rest}`);
+      output.note(`its results: bulkhead results ${id} --out FILE --follow`);
     }
   });
   return exitCode.ok;

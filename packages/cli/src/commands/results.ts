@@ -2,6 +2,7 @@
 import type { BatchRecord, Cluster, ResultsReport } from '@bulkhead/cluster';
 import { outcomesText, statusOf } from '../cluster/batch-figures.js';
 import { LiveLine } from '../cluster/live-line.js';
+import { RateMeter } from '../cluster/rate-meter.js';
 import { progressLine } from '../cluster/status-text.js';
 import type { StoreOptions } from '../cluster/store-location.js';
 import { withCluster } from '../cluster/with-cluster.js';
@@ -47,12 +48,14 @@ async function collect(
   const toStdout = out === STDOUT;
   let batch: BatchRecord | undefined;
   let have = 0;
+  const rate = new RateMeter();
   const sharesTerminal = toStdout && output.stdout.isTTY === true;
   const live = new LiveLine(output, { everyMs: TELL_EVERY_MS, sharesTerminal }, () => {
     if (output.json)
       return JSON.stringify({ progress: { have, lines: batch?.lines, answered: batch?.answered } });
     if (batch === undefined) return 'waiting for results';
-    return `${have} collected  ${progressLine({ batch, nowMs: Date.now(), perSecond: undefined })}`;
+    const perSecond = rate.look(batch.answered, performance.now());
+    return `${have} collected  ${progressLine({ batch, nowMs: Date.now(), perSecond })}`;
   });
   try {
     return await cluster.results(id, {

@@ -15,18 +15,21 @@ export interface AnthropicTool {
   defer_loading?: boolean;
 }
 
+/** A cache breakpoint: the provider keeps everything up to and including the block that carries it. */
 export interface CacheControl {
   type: 'ephemeral';
   /** The provider's default is five minutes. */
   ttl?: '5m' | '1h';
 }
 
+/** A block of the `system` field. */
 export interface AnthropicTextBlock {
   type: 'text';
   text: string;
   cache_control?: CacheControl;
 }
 
+/** What the prompt is made of, sorted by how often it changes. */
 export interface AnthropicPromptInput<T extends AnthropicTool> {
   /** The host's own text, the same in every request of a session. */
   system: string;
@@ -37,6 +40,7 @@ export interface AnthropicPromptInput<T extends AnthropicTool> {
   ttl?: '5m' | '1h';
 }
 
+/** What a request of Anthropic's Messages API begins with: tools and system text, with the cache breakpoints set. */
 export interface AnthropicPrompt<T extends AnthropicTool> {
   tools: (T & { cache_control?: CacheControl })[];
   system: AnthropicTextBlock[];
@@ -47,6 +51,10 @@ export interface AnthropicPrompt<T extends AnthropicTool> {
 /** A request has at most this many. */
 const MAX_BREAKPOINTS = 4;
 
+/**
+ * Sets a breakpoint behind the local tools, behind those of servers and behind the system text, so that each is read from the cache
+ * while those after it change. Texts of `dynamic` come behind all of them.
+ */
 export function anthropicPrompt<T extends AnthropicTool>(input: AnthropicPromptInput<T>): AnthropicPrompt<T> {
   const { system, tools, dynamic = [], ttl } = input;
   const control: CacheControl = { type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) };

@@ -8,6 +8,7 @@ import type { PostToolUseInput } from './hooks/event.js';
 import type { PostToolUseHook } from './hooks/function-hook.js';
 import type { ToolMatch } from './hooks/matcher.js';
 
+/** Where the audit is written, and how much of the arguments. */
 export interface AuditOptions {
   /** The file; its directory is made (0700) when missing. One process writes to it: two would rotate it twice. */
   file: string;

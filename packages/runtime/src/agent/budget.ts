@@ -7,6 +7,7 @@ import type { OutputFiles } from './output-files.js';
 import { endWithin, estimateTokens, LEAST_TOKENS_PER_CHAR, startWithin } from './tokens.js';
 import type { ResultPart } from './tool.js';
 
+/** The limits where no option and no variable says otherwise. */
 export const budgetDefaults = {
   /** Tokens of text in one answer. Env: `MAX_MCP_OUTPUT_TOKENS`. */
   maxTokens: 25_000,
@@ -21,6 +22,7 @@ const HEAD_SHARE = 0.7;
 /** A cut moves to the end of a line that is at most this many characters away. */
 const NEAR_CHARS = 200;
 
+/** How much of a tool's answer a model gets to read, in estimated tokens. */
 export interface BudgetOptions {
   /** At least 200. Default: `MAX_MCP_OUTPUT_TOKENS`, else 25 000. */
   maxTokens?: number;
@@ -30,6 +32,10 @@ export interface BudgetOptions {
   env?: Readonly<Record<string, string | undefined>>;
 }
 
+/**
+ * The limits as they hold for each tool. @throws {BulkheadError} `BAD_INPUT` from the constructor for a limit below
+ * 200.
+ */
 export class OutputBudget {
   /** What is wrong with `MAX_MCP_OUTPUT_TOKENS`, as a sentence; the default counts then. */
   readonly problem: string | undefined;

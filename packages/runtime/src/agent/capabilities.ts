@@ -13,6 +13,7 @@ import {
 } from './capability-words.js';
 import type { Capability } from './tool.js';
 
+/** What a tool says of itself, as far as capabilities are read from it. */
 export interface ToolTraits {
   readonly name: string;
   readonly description?: string | undefined;

@@ -6,6 +6,7 @@
 import { askPerson, nameOf, type OnAsk } from './question.js';
 import type { Gate, GateDecision, GateRequest } from './tool.js';
 
+/** Who decides when what a confidential server said is about to go to another server. */
 export interface DataFlowOptions {
   /** Without it every such call is denied. */
   onAsk?: OnAsk;
@@ -17,6 +18,7 @@ export class DataFlow implements Gate {
   /** Consent for the session: confidential server to where its words may go. */
   readonly #consented = new Map<string, Set<string>>();
 
+  /** @param options without `onAsk`, whatever would be asked is denied */
   constructor(options: DataFlowOptions = {}) {
     this.#onAsk = options.onAsk;
   }
@@ -31,6 +33,7 @@ export class DataFlow implements Gate {
     this.#sources.clear();
   }
 
+  /** Asks or denies when a confidential server's words are in the conversation and the call goes to another server. */
   async check(request: GateRequest): Promise<GateDecision> {
     const target = targetOf(request);
     const carries = Object.keys(request.args).length > 0;

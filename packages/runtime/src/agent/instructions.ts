@@ -7,6 +7,7 @@ import type { ServerView } from '../api.js';
 import { fenced, head, oneLine, visible } from './fence.js';
 import type { Tool } from './tool.js';
 
+/** How much room servers' own notes get in a prompt. */
 export interface InstructionOptions {
   /** Characters of one server's text. Default 4 000. */
   serverMaxChars?: number;
@@ -14,6 +15,7 @@ export interface InstructionOptions {
   totalMaxChars?: number;
 }
 
+/** Size of the list that `catalogText()` writes. */
 export interface CatalogOptions {
   /** Characters of the whole text. Default 20 000. */
   maxChars?: number;

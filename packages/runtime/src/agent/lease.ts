@@ -16,6 +16,10 @@ export interface LeaseInit {
   onRelease: () => void;
 }
 
+/**
+ * The tools of one step, held still: what the model was offered is what it calls, whatever changes meanwhile. Release
+ * it after the step.
+ */
 export class ToolLease {
   readonly #known: Map<string, Tool>;
   readonly #deferred: Map<string, Tool>;

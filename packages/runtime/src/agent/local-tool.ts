@@ -12,6 +12,7 @@ import type { Capability, JsonSchema, Tool, ToolContext, ToolOutput } from './to
 /** A text, blocks, or an output; nothing at all is an empty success. */
 export type LocalAnswer = string | readonly ContentBlock[] | ToolOutput | undefined;
 
+/** A tool of the host itself; see `defineTool()`. */
 export interface LocalToolInit<Args> {
   /** `[A-Za-z0-9_-]{1,64}`; names that begin with `mcp__` belong to tools of servers. */
   name: string;

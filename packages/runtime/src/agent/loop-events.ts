@@ -18,6 +18,7 @@ export type StopReason =
   /** The model failed, or the tools could not be read: see `error`. */
   | 'error';
 
+/** How a run ended. A run does not reject for what went wrong in it: `stopReason` and `error` say it. */
 export interface RunResult {
   /** The whole conversation: the messages that were given, mended where calls had no answer, and those of the run. */
   readonly messages: readonly Message[];
@@ -60,6 +61,7 @@ export type CallEvent =
       readonly message?: string;
     };
 
+/** What happens in a run, in order. Told by `onEvent` and by iterating the run. */
 export type AgentEvent =
   /** The model is about to be asked; counts from 1. */
   | { readonly type: 'step'; readonly step: number }

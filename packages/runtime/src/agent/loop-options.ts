@@ -13,7 +13,9 @@ export interface StepTools {
   readonly tools: readonly Tool[];
   /** Tools that the model knows by name only, until it looks for them. */
   readonly deferred?: readonly Tool[];
+  /** Also a deferred tool that the model looked for. Undefined for a name that was not offered. */
   get(name: string): Tool | undefined;
+  /** Ends the hold; idempotent. */
   release(): void;
 }
 
@@ -21,11 +23,13 @@ export interface StepTools {
 export interface LoopToolset {
   /** Takes what servers have changed; called before each prompt. */
   refreshIfDirty(): unknown;
+  /** The tools of the next step, held still until they are released. */
   lease(): StepTools;
   /** Calls of its MCP tools pass a gate of their runtime. */
   readonly gated?: boolean;
 }
 
+/** One run of the loop: the model, what it may use, what was said, and the limits. */
 export interface RunOptions {
   model: Model;
   /** Or plain tools, which never change. */
@@ -66,6 +70,7 @@ export interface RunOptions {
   onEvent?: (event: AgentEvent) => void;
 }
 
+/** Limits where `RunOptions` says nothing: answers of the model, and ms of one local tool call. */
 export const loopDefaults = { maxSteps: 50, toolTimeoutMs: 30 * 60_000 } as const;
 
 /** @throws {BulkheadError} `BAD_INPUT` for options out of range, and when there is nothing to answer. */

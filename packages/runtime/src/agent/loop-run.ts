@@ -4,6 +4,7 @@
  */
 import type { AgentEvent, RunResult } from './loop-events.js';
 
+/** A run in progress. Await it for its {@link RunResult}, or iterate over its events first. */
 export class AgentRun implements PromiseLike<RunResult>, AsyncIterable<AgentEvent> {
   /** Never rejects: what went wrong is its `stopReason` and `error`. */
   readonly result: Promise<RunResult>;

@@ -10,6 +10,7 @@ import type { JsonSchema, Tool } from './tool.js';
 export type ToolsetRuntime = Pick<RuntimeApi, 'catalog' | 'server' | 'servers'> &
   Partial<Pick<RuntimeApi, 'gated'>>;
 
+/** How tools of servers are shown to a model. */
 export interface McpToolOptions {
   /**
    * Puts the server before each description: `true` for its name in brackets, or the words for a server. For models that

@@ -5,6 +5,7 @@
 import type { RuntimeApi, ServerView } from '../api.js';
 import { oneLine } from './fence.js';
 
+/** What a mention that was begun could become. */
 export interface MentionProposal {
   /** The whole mention, with `@`. */
   value: string;
@@ -12,6 +13,7 @@ export interface MentionProposal {
   title?: string;
 }
 
+/** Limits of one completion. */
 export interface MentionCompletionOptions {
   /** Default 50. */
   max?: number;

@@ -9,11 +9,13 @@ import { decodedBytes, readMedia } from './media.js';
 import { OutputFiles } from './output-files.js';
 import { textOfBlob } from './resource-file.js';
 
+/** `@server:uri` in what a user wrote. */
 export interface Mention {
   server: string;
   uri: string;
 }
 
+/** The mentions of a text; nothing was read yet. */
 export interface FoundMentions {
   /** In order of appearance, each once. */
   mentions: Mention[];
@@ -21,6 +23,7 @@ export interface FoundMentions {
   unknown: string[];
 }
 
+/** Limits of what mentions may bring into a prompt. */
 export interface MentionOptions {
   /** Characters of text that all mentions together may add. Default 60 000. */
   maxChars?: number;
@@ -33,6 +36,7 @@ export interface MentionOptions {
   timeoutMs?: number;
 }
 
+/** A resource that was read for a mention. */
 export interface MentionedResource extends Mention {
   /** Characters that went into the context. */
   chars: number;
@@ -42,6 +46,7 @@ export interface MentionedResource extends Mention {
   files: string[];
 }
 
+/** What the mentions of a text stand for, read from the servers. */
 export interface ExpandedMentions {
   /** For the prompt, beside the user's text; undefined when nothing was mentioned or readable. */
   context: string | undefined;

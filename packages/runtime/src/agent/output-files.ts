@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 /** Characters of base64 that are decoded at a time, a multiple of 4: the agent's thread goes on in between. */
 const SLICE_CHARS = 1024 * 1024;
 
+/** Files for what does not fit into an answer: whole texts, media, unknown contents. 0600 in a 0700 directory. */
 export class OutputFiles {
   readonly #wanted: string | undefined;
   #directory: Promise<string> | undefined;

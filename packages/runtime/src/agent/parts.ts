@@ -18,6 +18,7 @@ const MAX_UNKNOWN_CHARS = 2_000;
 /** Shorter texts are not taken for a copy of a picture. */
 const MIN_COPY_CHARS = 64;
 
+/** How a result's contents become parts for a model. */
 export interface PartsOptions {
   /** What the model's provider takes: `profile.media`. */
   media: MediaRules;

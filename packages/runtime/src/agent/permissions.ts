@@ -18,6 +18,7 @@ import type { Gate, GateDecision, GateRequest } from './tool.js';
  */
 export type PermissionMode = 'default' | 'acceptReads' | 'plan' | 'bypass';
 
+/** What decides about calls: a mode, rules, and a person. */
 export interface PermissionOptions {
   /** Default `default`. */
   mode?: PermissionMode;
@@ -56,6 +57,7 @@ export class Permissions implements Gate {
     return new Permissions(options, answers);
   }
 
+  /** The rules as they stand. */
   get rules(): readonly Rule[] {
     return this.#rules;
   }
@@ -71,6 +73,7 @@ export class Permissions implements Gate {
     this.#answers.endSession();
   }
 
+  /** Decides by mode and rules, then by a remembered answer, then by asking. */
   async check(request: GateRequest): Promise<GateDecision> {
     const { capabilities, identity } = request;
     const what = nameOf(request);

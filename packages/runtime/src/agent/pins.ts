@@ -20,6 +20,7 @@ type Part = (typeof PARTS)[number];
 /** Launches of one server that are remembered; older ones are forgotten. */
 const MAX_LAUNCHES = 8;
 
+/** A tool whose definition is no longer the one that was pinned. */
 export interface PinChange {
   readonly server: string;
   /** Raw name. */
@@ -28,6 +29,7 @@ export interface PinChange {
   readonly parts: readonly Part[];
 }
 
+/** What happens when a pinned tool changes, and where pins are kept. */
 export interface PinOptions {
   /** What happens to calls of a changed tool: a person is asked, they are denied, or they pass. Default `ask`. */
   onChanged?: 'ask' | 'block' | 'warn';
@@ -62,6 +64,7 @@ export class Pins implements Gate {
     this.#file = file === false ? undefined : new StateFile(file, (message) => this.#warn(message));
   }
 
+  /** Reads the remembered pins; a file that cannot be used counts as empty and is told to `onWarning`. */
   static async open(options: PinOptions = {}): Promise<Pins> {
     const pins = new Pins(options);
     if (pins.#file !== undefined) pins.#pins = memberOf(await pins.#file.read(), 'servers');
@@ -97,6 +100,7 @@ export class Pins implements Gate {
     return this.#changed.get(server)?.has(tool) ?? false;
   }
 
+  /** Tools that differ from their pins at this moment. */
   changes(): readonly PinChange[] {
     return [...this.#changed.values()].flatMap((tools) => [...tools.values()].map(({ change }) => change));
   }
@@ -107,6 +111,7 @@ export class Pins implements Gate {
     if (changed !== undefined) await this.#accept(changed, 'always');
   }
 
+  /** Asks about, denies or passes calls of changed tools, as `onChanged` says. */
   async check(request: GateRequest): Promise<GateDecision> {
     const { identity, definition, origin } = request;
     if (identity.kind === 'local' || subjectOf(request).kind !== 'tool') return { allow: true };

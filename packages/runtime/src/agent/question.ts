@@ -4,6 +4,7 @@
  */
 import type { CallRoute, Capability, GateDecision, GateRequest, ToolIdentity } from './tool.js';
 
+/** What a person is asked before a call is made. */
 export interface Question {
   /**
    * What it is about: whether the call may be made at all, whether a tool may be used although its definition changed,
@@ -22,6 +23,7 @@ export interface Question {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What a person said to a {@link Question}. */
 export interface Answer {
   readonly allow: boolean;
   /** How long the answer holds for later calls of the same kind. Default: for this call alone. */

@@ -17,6 +17,7 @@ const MEDIA_MARKS = ['"image"', '"audio"', '"blob"'];
 /** No text has more; where it has less, the rest of the cut is made here. */
 const BYTES_PER_TOKEN = 4;
 
+/** The limits of a {@link ResultShaper}, and where it puts what has no room. */
 export interface ShaperOptions {
   /** What the model's provider takes: `profile.media`. */
   media: MediaRules;
@@ -32,6 +33,7 @@ export interface ShapedOutput extends ModelResult {
   readonly file?: string;
 }
 
+/** Makes of a tool's answer what a model gets to read: inside the budget, with media that its provider takes. */
 export class ResultShaper {
   readonly budget: OutputBudget;
   readonly #options: ShaperOptions;

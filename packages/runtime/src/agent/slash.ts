@@ -11,12 +11,14 @@ import { oneLine } from './fence.js';
 import { completionValues } from './mention-completion.js';
 import { parseSlashLine, type SlashWord } from './slash-line.js';
 
+/** An argument of a prompt. */
 export interface SlashArgument {
   name: string;
   description?: string;
   required: boolean;
 }
 
+/** A server's prompt as a command that a user can type. */
 export interface SlashCommand {
   /** `mcp__<server>__<prompt>`, without the slash. */
   name: string;
@@ -27,11 +29,13 @@ export interface SlashCommand {
   arguments: SlashArgument[];
 }
 
+/** A message that a prompt gave. */
 export interface SlashMessage {
   role: 'user' | 'assistant';
   content: ContentBlock[];
 }
 
+/** What a slash command brings into the conversation. */
 export interface SlashResult {
   command: SlashCommand;
   /** For the conversation, in order. They are a server's words in the user's name: show them. */
@@ -40,10 +44,12 @@ export interface SlashResult {
 
 type Options = Pick<CallOptions, 'signal' | 'timeoutMs'>;
 
+/** The prompts of all servers as slash commands: listed, completed and run. */
 export class SlashCommands {
   readonly #runtime: Pick<RuntimeApi, 'servers' | 'server'>;
   #commands = new Map<string, SlashCommand>();
 
+  /** @param runtime whose servers' prompts they are; the list is read by `refresh()` */
   constructor(runtime: Pick<RuntimeApi, 'servers' | 'server'>) {
     this.#runtime = runtime;
   }

@@ -8,6 +8,7 @@ import type { AgentEvent } from './loop-events.js';
 import type { RunOptions } from './loop-options.js';
 import type { Capability, Tool } from './tool.js';
 
+/** An agent that is a tool of another one: its model, its tools, and how much it may do. */
 export interface SubAgentOptions
   extends Omit<RunOptions, 'messages' | 'prompt' | 'toolset' | 'signal' | 'onEvent'> {
   /** Name of the tool. */

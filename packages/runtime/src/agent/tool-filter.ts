@@ -18,6 +18,7 @@ export interface ToolRule {
   readonly capabilities?: readonly Capability[];
 }
 
+/** Rules by name; `deny` wins. */
 export interface ToolRules {
   /** Tools that fit one of these; default all. */
   readonly allow?: readonly ToolRule[];
@@ -25,6 +26,7 @@ export interface ToolRules {
   readonly deny?: readonly ToolRule[];
 }
 
+/** Which tools are active: by rules, or by a function of the host. */
 export type ToolFilter = ToolRules | ((tool: Tool) => boolean);
 
 export function passes(filter: ToolFilter, tool: Tool): boolean {

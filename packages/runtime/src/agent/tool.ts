@@ -17,6 +17,7 @@ export type ToolIdentity =
 /** A JSON Schema of any dialect; `{"type":"object"}` when the server sent nothing usable. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
+/** A tool that a model can be offered: of the host or of a server, all alike. */
 export interface Tool {
   /** `[A-Za-z0-9_-]{1,64}`, unique in its set. */
   readonly name: string;
@@ -30,13 +31,16 @@ export interface Tool {
   execute(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolOutput>;
 }
 
+/** What a tool is given beside its arguments. */
 export interface ToolContext {
   /** The model's id of this call: parallel calls never share one. */
   callId: string;
   signal: AbortSignal;
+  /** Progress of the call, as the tool reports it. */
   onProgress?: (progress: { progress: number; total?: number; message?: string }) => void;
 }
 
+/** A tool's answer, before it is shaped for a model. */
 export interface ToolOutput {
   readonly isError: boolean;
   /** Set for tools of MCP servers: decoded only when somebody looks. */
@@ -58,6 +62,7 @@ export interface ServerTrust {
   readonly fingerprint: string;
 }
 
+/** A call that is about to leave, as a gate is told of it. */
 export interface GateRequest {
   /** Unique per call. */
   readonly callId: string;
@@ -74,6 +79,7 @@ export interface GateRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Whether the call may leave. */
 export type GateDecision =
   | { readonly allow: true }
   /** `reason` is a sentence that the caller, and the model, may read. */
@@ -81,6 +87,7 @@ export type GateDecision =
 
 /** Decides about every call before it leaves. A gate that throws denies. */
 export interface Gate {
+  /** Asked once for each call, before it leaves. A throw denies the call. */
   check(request: GateRequest): Promise<GateDecision> | GateDecision;
   /** Told once how each call ended that this gate let pass, before its caller hears of it. */
   ended?(request: GateRequest, outcome: Outcome): void;

@@ -12,6 +12,7 @@ import type { Tool } from './tool.js';
 import { passes, type ToolFilter } from './tool-filter.js';
 import { checkLocal, sourceOf, type ToolSource } from './tool-source.js';
 
+/** What a toolset is made of. */
 export interface ToolsetOptions extends McpToolOptions {
   /** Whose servers' tools are in the set; an attached runtime will do. Default: none. */
   runtime?: ToolsetRuntime;
@@ -23,6 +24,7 @@ export interface ToolsetOptions extends McpToolOptions {
   search?: SearchOptions;
 }
 
+/** How a child of a toolset differs from it. */
 export interface ForkOptions {
   /** What of the parent's active tools the child has. Default: all. */
   filter?: ToolFilter;
@@ -52,6 +54,7 @@ export function createToolset(options: ToolsetOptions): Toolset {
   return toolset;
 }
 
+/** All tools of an agent, and which of them are active. Made by `createToolset()`; follows what servers list. */
 export class Toolset {
   readonly #source: ToolSource;
   readonly #search: SearchOptions | undefined;

@@ -9,6 +9,7 @@ import { type PermissionOptions, Permissions } from './permissions.js';
 import { type PinOptions, Pins } from './pins.js';
 import type { Gate } from './tool.js';
 
+/** The options of the three parts, and what they share. */
 export interface TrustOptions
   extends Omit<PermissionOptions, 'file'>,
     Pick<PinOptions, 'onChanged' | 'onFlag'> {
@@ -16,6 +17,7 @@ export interface TrustOptions
   keep?: boolean;
 }
 
+/** Permissions, pins and data flow as one gate. */
 export interface Trust {
   /** For `createRuntime({gate})`. */
   readonly gate: Gate;

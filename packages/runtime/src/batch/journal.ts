@@ -17,6 +17,7 @@ import { type EarlierStarts, headerOf, readJournal, requireSame, writeJournal } 
 import { LineSet } from './line-set.js';
 import { type SpilledLine, writeSpilled } from './spilled-line.js';
 
+/** Which batch the journal belongs to; a resumed run must name the same. */
 export interface JournalOptions {
   /** Path of the input file. */
   input: string;
@@ -41,6 +42,7 @@ export type Fate =
 export interface CallJournal {
   /** Named in errors: a file, or wherever else it is kept. */
   readonly path: string;
+  /** What is known of a line from before. */
   fate(line: number): Fate;
   /**
    * Notes that the call of a line is about to be sent, for each try anew. Resolves once that is lasting: then it is sent.
@@ -49,6 +51,8 @@ export interface CallJournal {
    * stops because the journal is broken.
    */
   start(line: number): Promise<void>;
+  /** No further try of the line is made; its output line is not written yet. */
+  ended?(line: number): void;
   /** Takes finished lines that wait for an earlier one when an ordered batch stops. Default: they are written at once. */
   keep?(lines: readonly (string | SpilledLine)[]): Promise<void>;
 }
@@ -167,7 +171,10 @@ export class BatchJournal implements CallJournal {
     await done;
   }
 
-  /** @param isComplete every line has its result: the journal has done its service and is removed. */
+  /**
+   * Ends the journal.
+   * @param isComplete every line has its result: the journal has done its service and is removed.
+   */
   async close(isComplete: boolean): Promise<void> {
     if (this.#fd === undefined) return;
     closeSync(this.#fd);

@@ -2,14 +2,17 @@
 
 const FIRST_BYTES = 4_096;
 
+/** A set of line numbers, one bit each up to the largest: a million lines are 125 kB. */
 export class LineSet {
   #bits = new Uint8Array(FIRST_BYTES);
   #size = 0;
 
+  /** How many lines are in it. */
   get size(): number {
     return this.#size;
   }
 
+  /** Whether the line is in it. */
   has(line: number): boolean {
     return ((this.#bits[line >>> 3] ?? 0) & (1 << (line & 7))) !== 0;
   }
@@ -28,6 +31,7 @@ export class LineSet {
     return true;
   }
 
+  /** The lines, in ascending order. */
   *[Symbol.iterator](): Generator<number> {
     for (const [index, byte] of this.#bits.entries()) {
       if (byte === 0) continue;

@@ -5,6 +5,7 @@
 import { isAscii, isUtf8 } from 'node:buffer';
 import { BulkheadError } from '@bulkhead/workers';
 
+/** A line of the input. */
 export interface InputLine {
   /** 1-based, blank lines counted. */
   line: number;
@@ -19,6 +20,7 @@ const NEWLINE = 0x0a;
 const OPEN_BRACE = 0x7b;
 const REPLACEMENT = '\ufffd';
 
+/** Splits bytes into lines, in pieces of any size. */
 export class LineSplitter {
   readonly #maxBytes: number;
   #parts: Buffer[] = [];
@@ -27,6 +29,7 @@ export class LineSplitter {
   #line = 0;
   #head: Buffer | undefined = Buffer.alloc(0);
 
+  /** @param maxBytes of one line; a longer one comes with a `problem` in place of its text */
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
   }

@@ -7,8 +7,10 @@ import { batchDefaults } from './options.js';
 import { singleLine } from './record.js';
 import { ArgumentTemplate, type Columns } from './template.js';
 
+/** Formats of records that can become calls. */
 export type MapFormat = 'csv' | 'tsv' | 'jsonl';
 
+/** Records, and what call each of them becomes. */
 export interface MapOptions {
   input: Readable;
   /** Default: told by the first byte, `{` begins JSON Lines. {@link formatOf} tells it by the name of a file. */
@@ -46,7 +48,10 @@ export function formatOf(path: string): MapFormat | undefined {
  * the row of names is not counted. A column `id` becomes the line's `id`.
  * @throws {BulkheadError} `BAD_INPUT` for a template that is not a JSON object.
  */
-export function mapInput(options: MapOptions): AsyncIterable<InputLine[]> & { destroy: () => void } {
+export function mapInput(options: MapOptions): AsyncIterable<InputLine[]> & {
+  /** Ends the input when the lines are not wanted any more. */
+  destroy: () => void;
+} {
   const mapping = new Mapping(options);
   const { input } = options;
   return {

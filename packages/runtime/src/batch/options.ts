@@ -31,11 +31,15 @@ export type BatchServer = Pick<ServerView, 'name' | 'state' | 'reason' | 'start'
 
 /** What a batch needs of a runtime. */
 export interface BatchRuntime extends Pick<RuntimeApi, 'ready' | 'tools' | 'status'> {
+  /** All servers that lines may name. */
   servers(): readonly BatchServer[];
+  /** As of the runtime. */
   on<K extends 'state' | 'tools'>(event: K, listener: (...args: RuntimeEvents[K]) => void): unknown;
+  /** Takes a listener away. */
   off<K extends 'state' | 'tools'>(event: K, listener: (...args: RuntimeEvents[K]) => void): unknown;
 }
 
+/** One batch: from where, to where, and how fast. */
 export interface BatchOptions {
   runtime: BatchRuntime;
   /** JSON Lines as bytes in pieces of any size, or lines made by `mapInput()`; see docs/batch.md. */
@@ -79,6 +83,7 @@ export interface BatchOptions {
   limits?: Partial<Record<keyof typeof batchDefaults, number>>;
 }
 
+/** How far a batch is. */
 export interface BatchProgress {
   /** Lines read so far, blank ones not counted. */
   lines: number;
@@ -92,6 +97,7 @@ export interface BatchProgress {
   inputEnded: boolean;
 }
 
+/** One server's share of a batch. */
 export interface ServerSummary {
   server: string;
   calls: number;
@@ -101,6 +107,7 @@ export interface ServerSummary {
   restarts: number;
 }
 
+/** How a batch ended. */
 export interface BatchSummary {
   /** Lines read, blank ones not counted. */
   lines: number;

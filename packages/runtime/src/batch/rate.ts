@@ -31,6 +31,7 @@ export class TokenBucket {
   }
 }
 
+/** How many calls may start in a second. */
 export interface RateSetting {
   /** Undefined: every server that has no rate of its own. */
   server: string | undefined;

@@ -4,6 +4,7 @@
  */
 import { type Span, walkMembers } from '@bulkhead/workers';
 
+/** A line that is a call. */
 export interface BatchCall {
   kind: 'call';
   /** JSON text of the line's `id`; `null` when absent. */
@@ -19,6 +20,7 @@ export interface BatchCall {
   affinity: string | undefined;
 }
 
+/** A line that is no call; it still gets its line in the results. */
 export interface BadLine {
   kind: 'bad';
   id: string;
@@ -33,6 +35,7 @@ const MISTAKEN = ['args', 'params', 'parameters', 'input'];
 const SHOWN = 80;
 const AFFINITY_CHARS = 256;
 
+/** Reads one line of a batch. Numbers in `arguments` keep their digits: its text is taken over as it stands. */
 export function parseRecord(text: string): BatchCall | BadLine {
   let value: unknown;
   try {
@@ -110,6 +113,7 @@ export function singleLine(json: string): string {
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]/g, ' ') : json;
 }
 
+/** A {@link BadLine}, with what is known of the call nevertheless. */
 export function bad(problem: string, known: Partial<BadLine> = {}): BadLine {
   return { kind: 'bad', id: known.id ?? 'null', server: known.server, tool: known.tool, problem };
 }

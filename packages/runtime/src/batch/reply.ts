@@ -7,6 +7,7 @@ import type { ToolResult } from '../api.js';
 import { singleLine, wellFormed } from './record.js';
 import type { SpilledLine } from './spilled-line.js';
 
+/** What every line of the results begins with. */
 export interface LineHead {
   /** JSON text. */
   id: string;
@@ -30,6 +31,7 @@ export function resultLine(
   return file === undefined ? before + singleLine(result.raw) + after : { before, file, after };
 }
 
+/** A line of the results for a call that got no answer. */
 export function errorLine(
   head: LineHead,
   error: { code: ErrorCode; message: string; outcome: Outcome },

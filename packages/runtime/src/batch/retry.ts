@@ -4,6 +4,7 @@
 import type { BulkheadError, ErrorCode, Outcome } from '@bulkhead/workers';
 import type { Item } from './router.js';
 
+/** How often a line is tried again, and after which ends. */
 export interface RetryOptions {
   /** Further tries of one line. */
   times: number;

@@ -196,6 +196,7 @@ class BatchRun {
     this.#heldBytes -= item.bytes;
     this.#put(item.seq, text, item.head.server, outcome, item.bytes, callMs);
     this.#router.ended(item);
+    this.#options.journal?.ended?.(item.head.line);
   }
 
   #put(

@@ -6,6 +6,7 @@ import type { EntryValue } from './entry-edit.js';
 import { loadConfig, resolveServers } from './load.js';
 import type { ConfigProblem, LoadConfigOptions, LoadedConfig, LoadedServer } from './types.js';
 
+/** What is wrong with an entry, without starting anything. */
 export interface EntryCheck {
   /** Errors and warnings; with an error the server could not run, whatever is set. */
   problems: ConfigProblem[];
@@ -13,7 +14,10 @@ export interface EntryCheck {
   unset: string[];
 }
 
-/** @param baseDir where relative paths of the entry start: see `configPlace()`. */
+/**
+ * What is wrong with one `mcpServers` entry, without starting anything.
+ * @param baseDir where relative paths of the entry start: see `configPlace()`.
+ */
 export function checkEntry(
   name: string,
   entry: EntryValue,

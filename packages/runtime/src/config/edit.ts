@@ -16,11 +16,13 @@ export interface ConfigChange {
   remove?: readonly string[];
 }
 
+/** How a file is made that is not there yet. */
 export interface EditOptions {
   /** Mode of a file that is not there yet, default 0600; one that is keeps its own. */
   mode?: number;
 }
 
+/** What an edit did to the file. */
 export interface EditReport {
   /** The file was not there before. */
   created: boolean;

@@ -54,8 +54,10 @@ export function baseDirOf(path: string): string {
 
 /** Scopes with a file of their own, which commands may write. */
 export const writableScopes = ['user', 'project', 'local'] as const;
+/** Whose file it is. */
 export type WritableScope = (typeof writableScopes)[number];
 
+/** A configuration file that can be written. */
 export interface ConfigPlace {
   /** Absolute. */
   path: string;

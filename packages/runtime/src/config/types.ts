@@ -37,6 +37,7 @@ export interface WrittenLaunch {
   trust?: boolean;
 }
 
+/** A server that can run, and where it comes from. */
 export interface LoadedServer {
   name: string;
   scope: Scope;
@@ -63,6 +64,7 @@ export interface LoadedServer {
   preview: string;
 }
 
+/** All configuration files together. Holds expanded secrets: do not print it. */
 export interface LoadedConfig {
   /** Sorted by name. Keyed by Map in all code: names are foreign. */
   servers: LoadedServer[];
@@ -75,6 +77,7 @@ export interface LoadedConfig {
   projectDir: string;
 }
 
+/** Which files are read. */
 export interface LoadConfigOptions {
   /** Default `process.cwd()`. */
   cwd?: string;

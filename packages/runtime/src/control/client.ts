@@ -28,6 +28,7 @@ export { isGone, isUnsent } from './exchange.js';
 export * from './protocol.js';
 export type { RemoteToolResult } from './remote-result.js';
 
+/** A tool call over the control socket. */
 export interface CallRequest {
   server: string;
   tool: string;
@@ -42,6 +43,7 @@ export interface CallRequest {
   validate?: boolean;
 }
 
+/** What a client expects of the runtime behind the socket. */
 export interface ClientOptions {
   /** Refuse a runtime of another configuration: `BAD_CONFIG` with `data.kind` `config-mismatch`. */
   config?: { mark: string; trusting: boolean };
@@ -52,7 +54,7 @@ export interface ClientOptions {
   answerMs?: number;
 }
 
-/** Every method throws the {@link BulkheadError} that the runtime answered, or says that nobody answers. */
+/** Every method throws the `BulkheadError` that the runtime answered, or says that nobody answers. */
 export class ControlClient {
   readonly entry: ControlEntry;
   readonly #headers: Record<string, string>;
@@ -60,6 +62,7 @@ export class ControlClient {
   readonly #probeMs: number;
   readonly #answerMs: number;
 
+  /** @param entry from `readEntry()` or `listEntries()` */
   constructor(entry: ControlEntry, options: ClientOptions = {}) {
     const { config, signal, probeMs = 5_000, answerMs = 10_000 } = options;
     this.entry = entry;
@@ -83,27 +86,33 @@ export class ControlClient {
     );
   }
 
+  /** Whether the runtime is there, and what it is. @param timeoutMs default: as long as it takes */
   health(timeoutMs?: number): Promise<Health> {
     const signal = timeoutMs === undefined ? undefined : AbortSignal.timeout(timeoutMs);
     return this.#json({ method: 'GET', path: '/v1/health', signal });
   }
 
+  /** How all servers stand. */
   status(options: { tools?: boolean } = {}): Promise<StatusReport> {
     return this.#json({ method: 'GET', path: `/v1/status${options.tools === true ? '?tools=1' : ''}` });
   }
 
+  /** Figures in the text format of Prometheus. */
   metrics(): Promise<string> {
     return this.#text({ method: 'GET', path: '/v1/metrics' });
   }
 
+  /** All tools, as the runtime lists them. */
   tools(): Promise<CatalogTool[]> {
     return this.#json({ method: 'GET', path: '/v1/tools' });
   }
 
+  /** The catalog as it stands. */
   catalog(): Promise<CatalogRevision> {
     return this.#json({ method: 'GET', path: '/v1/catalog' });
   }
 
+  /** Waits like `ready()` of the runtime. */
   ready(options: { servers?: string[]; timeoutMs?: number } = {}): Promise<ReadyReport> {
     const body = JSON.stringify(options);
     return this.#unlessStuck((signal) => this.#json({ method: 'POST', path: '/v1/ready', body, signal }));
@@ -140,6 +149,7 @@ export class ControlClient {
     return this.#stream(await this.#ask({ method: 'GET', path }));
   }
 
+  /** Starts, stops, restarts, enables, disables or drains one server. */
   command(
     server: string,
     command: ServerCommand,
@@ -149,10 +159,12 @@ export class ControlClient {
     return this.#json({ method: 'POST', path, body: JSON.stringify(options) });
   }
 
+  /** Reads the configuration files again and applies what changed. */
   reload(): Promise<ReconfigureReport> {
     return this.#json({ method: 'POST', path: '/v1/reload' });
   }
 
+  /** Closes the runtime and ends its process. */
   shutdown(): Promise<{ pid: number }> {
     return this.#json({ method: 'POST', path: '/v1/shutdown' });
   }
@@ -169,7 +181,10 @@ export class ControlClient {
     }
   }
 
-  /** @param options `recent`: how many of the latest come first. Ends with the runtime. */
+  /**
+   * What happened to servers and, with `follow`, what happens. Ends with the runtime.
+   * @param options `recent`: how many of the latest come first.
+   */
   async *events(options: { recent: number; follow: boolean }): AsyncGenerator<ControlEvent> {
     const path = `/v1/events?recent=${options.recent}&follow=${options.follow ? 1 : 0}`;
     yield* this.#stream<ControlEvent>(await this.#ask({ method: 'GET', path }));

@@ -9,6 +9,7 @@ import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { locateFiles } from '../config/locate.js';
 
+/** Where a configuration comes from. */
 export interface ConfigSource {
   /** Absolute, without symbolic links. */
   projectDir: string;
@@ -20,7 +21,10 @@ export interface ConfigSource {
 const DEFAULTS = ['MCP_TIMEOUT', 'MCP_TOOL_TIMEOUT'];
 const REFERENCE = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)/g;
 
-/** @param files as on the command line, relative to the current directory. */
+/**
+ * The source for the current directory.
+ * @param files as on the command line, relative to the current directory.
+ */
 export function configSource(files: readonly string[] = []): ConfigSource {
   const projectDir = realpathSync(process.cwd());
   return { projectDir, files: files.map((file) => resolve(projectDir, file)) };
@@ -37,6 +41,7 @@ export function configPaths({ projectDir, files }: ConfigSource): string[] {
   }).map(({ path }) => path);
 }
 
+/** A hash of the files and of the variables that they name: two programs with the same mark run the same servers. */
 export function configMark(source: ConfigSource): string {
   const hash = createHash('sha256').update(source.projectDir);
   const names = new Set(DEFAULTS);

@@ -6,6 +6,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'no
 import { controlDir, entryPath } from './control-places.js';
 import { checkPrivate } from './owner.js';
 
+/** A running runtime that can be reached, as its file in the control directory tells it. */
 export interface ControlEntry {
   name: string;
   pid: number;
@@ -27,6 +28,7 @@ export function writeEntry(entry: ControlEntry, directory: string = controlDir()
   renameSync(draft, path);
 }
 
+/** Takes an entry out of the directory; one that is gone already is no error. */
 export function removeEntry(name: string, directory: string = controlDir()): void {
   rmSync(entryPath(name, directory), { force: true });
 }

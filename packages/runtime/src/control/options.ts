@@ -32,6 +32,7 @@ export interface ControlOptions extends ControlName {
   onActivity?: () => void;
 }
 
+/** What the runtime behind a socket was configured with. */
 export interface ControlConfig {
   /** See `config-mark.ts`. */
   mark: () => string;
@@ -41,6 +42,7 @@ export interface ControlConfig {
   recheck: () => Promise<void>;
 }
 
+/** An open control socket. */
 export interface ControlSocket {
   readonly name: string;
   /** Path of the unix socket. */

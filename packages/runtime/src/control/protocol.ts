@@ -8,6 +8,7 @@ import type { RuntimeStatus } from '../api.js';
 /** Raised when an older peer would misunderstand; another number is never guessed at. */
 export const CONTROL_PROTOCOL = 1;
 
+/** Names of the headers. */
 export const controlHeader = {
   /** Of every request and every answer: {@link CONTROL_PROTOCOL}. */
   protocol: 'bulkhead-protocol',
@@ -114,5 +115,7 @@ export interface ResourceUpdate {
   uri: string;
 }
 
+/** What can be asked of one server. */
 export const serverCommands = ['start', 'stop', 'restart', 'enable', 'disable', 'drain'] as const;
+/** What can be asked of one server. */
 export type ServerCommand = (typeof serverCommands)[number];

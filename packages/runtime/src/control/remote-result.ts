@@ -7,6 +7,7 @@ import type { CallAnswer } from './protocol.js';
 
 const RESULT = ',"result":';
 
+/** The result of a call that another process made; decoded on first use, like every result. */
 export class RemoteToolResult implements ToolResult {
   readonly raw: string;
   readonly outcome: 'ok' | 'tool_error';
@@ -30,18 +31,22 @@ export class RemoteToolResult implements ToolResult {
     this.#place = `${server}.${tool}`;
   }
 
+  /** The tool reported an error. */
   get isError(): boolean {
     return this.outcome === 'tool_error';
   }
 
+  /** Decoded on first use. */
   get content(): readonly ContentBlock[] {
     return this.#decode().content;
   }
 
+  /** Decoded on first use; undefined when there is none. */
   get structuredContent(): Record<string, unknown> | undefined {
     return this.#decode().structuredContent;
   }
 
+  /** What is wrong with the result although it can be used. */
   get warnings(): readonly string[] {
     return this.#warnings;
   }

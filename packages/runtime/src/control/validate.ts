@@ -4,6 +4,7 @@
  */
 import type { ErrorObject, ValidateFunction } from 'ajv';
 
+/** Whether arguments fit a tool's input schema; `skipped` when the schema itself cannot be used. */
 export type Verdict =
   | { is: 'valid' }
   | { is: 'invalid'; problems: string[] }

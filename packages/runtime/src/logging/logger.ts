@@ -6,10 +6,15 @@ import { LineFile } from '../audit/line-file.js';
 
 /** The methods of pino that are used; bunyan and winston adapters have them too. */
 export interface Logger {
+  /** Every call. */
   trace(fields: object, message: string): void;
+  /** What helps to find a mistake. */
   debug(fields: object, message: string): void;
+  /** What happens to servers. */
   info(fields: object, message: string): void;
+  /** What somebody should look at. */
   warn(fields: object, message: string): void;
+  /** What failed. */
   error(fields: object, message: string): void;
   /** Asked once for `trace`; without it calls are not logged. */
   isLevelEnabled?(level: string): boolean;

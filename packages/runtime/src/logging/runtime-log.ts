@@ -12,6 +12,8 @@ import type { Logger } from './logger.js';
 export class RuntimeLog {
   readonly logger: Logger;
   readonly #mask: (text: string) => string;
+  /** The tools that each server had left out, as they were told last. */
+  readonly #quarantined = new Map<string, string>();
   /** Undefined when calls are not logged: they do not pass here then. */
   readonly witness: Witness | undefined;
 
@@ -86,6 +88,15 @@ export class RuntimeLog {
     this.logger.info({ event: 'approval', server, decision }, `server ${decision}`);
   }
 
+  /** A list of tools was read; what is left out of it is told when it changes. */
+  listed(server: string, quarantined: readonly { name: string; reason: string }[]): void {
+    const text = JSON.stringify(quarantined);
+    if (text === (this.#quarantined.get(server) ?? '[]')) return;
+    this.#quarantined.set(server, text);
+    const tools = quarantined.map(({ name, reason }) => ({ name, reason: this.#mask(reason) }));
+    this.logger.warn({ event: 'quarantine', server, tools }, 'tools left out');
+  }
+
   closed(report: { tookMs: number; lostThreads: number }): void {
     const { tookMs, lostThreads } = report;
     this.logger.info({ event: 'close', tookMs: Math.round(tookMs), lostThreads }, 'runtime closed');
@@ -104,8 +115,9 @@ export class RuntimeLog {
     this.logger[levelOf(state)](fields, `server is ${state}`);
   }
 
-  readonly #called = ({ args: _, endedAt: __, ...facts }: CallAccount): void => {
-    this.logger.trace({ event: 'call', ...facts }, 'call ended');
+  readonly #called = ({ args: _, endedAt: __, durationMs, ...facts }: CallAccount): void => {
+    const rounded = Math.round(durationMs * 1_000) / 1_000;
+    this.logger.trace({ event: 'call', ...facts, durationMs: rounded }, 'call ended');
   };
 }
 
@@ -113,6 +125,7 @@ function levelOf(state: ServerState): 'debug' | 'info' | 'warn' | 'error' {
   switch (state) {
     case 'starting':
     case 'connecting':
+    case 'killing':
     case 'draining':
     case 'stopping':
       return 'debug';
@@ -121,7 +134,6 @@ function levelOf(state: ServerState): 'debug' | 'info' | 'warn' | 'error' {
     case 'disabled':
       return 'info';
     case 'reconnecting':
-    case 'killing':
     case 'backoff':
     case 'needs-approval':
     case 'needs-auth':

@@ -17,11 +17,13 @@ export interface OpenCall {
   requestId: string | number;
 }
 
+/** Carries what servers ask (sampling, elicitation, roots) to the client that is served. */
 export class ServedAsks {
   readonly #calls = new Map<string, Set<OpenCall>>();
   /** The only client there is, when there is one by design. */
   #only: Server | undefined;
 
+  /** There is one client, this one: whatever is asked goes to it. */
   only(server: Server): void {
     this.#only = server;
   }

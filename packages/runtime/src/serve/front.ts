@@ -13,6 +13,7 @@ const CHANGE_MS = 100;
 
 type List = 'tools' | 'prompts' | 'resources';
 
+/** How the servers of a runtime appear as one. */
 export interface ServeOptions {
   /** Told to clients. */
   info: { name: string; version: string; title?: string };

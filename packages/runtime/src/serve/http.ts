@@ -23,6 +23,7 @@ const MAX_BODY_BYTES = 64 * 1024 * 1024;
 const MAX_SESSIONS = 256;
 const TOKEN_BYTES = 32;
 
+/** The same over HTTP on the loopback interface. */
 export interface ServeHttpOptions extends ServeOptions {
   /** Port on the loopback interface. Default 0: any free one. */
   port?: number;
@@ -30,10 +31,12 @@ export interface ServeHttpOptions extends ServeOptions {
   token?: string;
 }
 
+/** A server that listens. */
 export interface HttpService {
   /** `http://127.0.0.1:<port>/mcp`. */
   readonly url: string;
   readonly token: string;
+  /** Ends all sessions and stops listening. */
   close(): Promise<void>;
 }
 

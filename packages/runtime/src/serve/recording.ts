@@ -18,6 +18,10 @@ interface Exchange {
   given: number;
 }
 
+/**
+ * One server's recorded answers, found by method and params. Repeated ones are given in their order, the last one for
+ * good.
+ */
 export class Recording {
   /** The server whose answers these are. */
   readonly server: string;
@@ -28,6 +32,7 @@ export class Recording {
     this.server = server;
   }
 
+  /** Adds the next answer to that request. */
   add(method: string, params: unknown, answer: RecordedAnswer): void {
     const byParams = this.#exchanges.get(method) ?? new Map<string, Exchange>();
     this.#exchanges.set(method, byParams);
@@ -45,6 +50,7 @@ export class Recording {
     return answer;
   }
 
+  /** Whether a request of that method was ever answered. */
   has(method: string): boolean {
     return this.#exchanges.has(method);
   }

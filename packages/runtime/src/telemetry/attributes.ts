@@ -19,7 +19,7 @@ export const attribute = {
   attempts: 'bulkhead.attempts',
   generation: 'bulkhead.generation',
   state: 'bulkhead.state',
-  direction: 'bulkhead.direction',
+  direction: 'network.io.direction',
 } as const;
 
 /** What is known of a server beside its name. */

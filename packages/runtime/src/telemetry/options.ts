@@ -1,6 +1,7 @@
 /** What an embedder may say about traces and metrics, with the defaults. Of the API only types: it is loaded when it is used. */
 import type { MeterProvider, TracerProvider } from '@opentelemetry/api';
 
+/** Where traces and metrics go, and how many. */
 export interface TelemetryOptions {
   /** Where spans go; false: none. Default: the provider that is registered globally in this thread, if any. */
   tracerProvider?: TracerProvider | false;

@@ -9,10 +9,11 @@ export class Pace {
   readonly #perSecond: number;
   #since = Number.NEGATIVE_INFINITY;
   #seen = 0;
-  /** One of this many is taken; from how many there were in the second before. */
+  #taken = 0;
+  /** One of this many is taken: by how many there were in the second before, and doubled while that was too few. */
   #stride = 1;
 
-  /** @param perSecond about how many are taken, once it is known that there are more. */
+  /** @param perSecond about how many are taken; somewhat more in the second in which they become many. */
   constructor(perSecond: number) {
     this.#perSecond = perSecond;
   }
@@ -23,7 +24,13 @@ export class Pace {
       this.#stride = Math.max(1, Math.ceil((this.#seen * SPAN_MS) / passed / this.#perSecond));
       this.#since = at;
       this.#seen = 0;
+      this.#taken = 0;
     }
-    return this.#seen++ % this.#stride === 0;
+    if (this.#seen++ % this.#stride !== 0) return false;
+    if (++this.#taken > this.#perSecond) {
+      this.#taken = 0;
+      this.#stride *= 2;
+    }
+    return true;
   }
 }

@@ -1,9 +1,9 @@
 /**
  * Metrics that are read off when somebody collects: what the runtime counts anyway costs no call anything. One callback
- * for all of them, taken away when the runtime closes.
+ * for all of them. An SDK tells the last value of what is observed no more for ever, so what is gone is told once as 0.
  */
 import { type IntervalHistogram, monitorEventLoopDelay, performance } from 'node:perf_hooks';
-import { serverStates } from '@bulkhead/workers';
+import { type ServerState, serverStates } from '@bulkhead/workers';
 import type { Attributes, BatchObservableResult, Meter, Observable } from '@opentelemetry/api';
 import { residentMemory } from '../control/memory.js';
 import type { ServerRef } from '../server-ref.js';
@@ -18,6 +18,12 @@ export interface MetricsSource {
   starts: () => ReadonlyMap<string, Readonly<ServerStarts>>;
 }
 
+/** What is told of each server. */
+interface Of {
+  told: (result: BatchObservableResult, ref: ServerRef) => void;
+  gone: (result: BatchObservableResult, name: string) => void;
+}
+
 const LOOP_RESOLUTION_MS = 20;
 const NS = 1e9;
 
@@ -27,6 +33,9 @@ export class RuntimeMetrics {
   readonly #delay: IntervalHistogram;
   readonly #observed: Observable[] = [];
   readonly #observe: (result: BatchObservableResult) => Promise<void>;
+  /** Servers that were told of. */
+  readonly #told = new Set<string>();
+  #closed = false;
   #utilization = performance.eventLoopUtilization();
 
   constructor(meter: Meter, source: MetricsSource) {
@@ -38,16 +47,35 @@ export class RuntimeMetrics {
     const loop = this.#loop();
     const owned = source.owner ? this.#owned() : undefined;
     this.#observe = async (result) => {
-      for (const ref of source.servers()) calls(result, ref);
-      loop(result);
-      await owned?.(result);
+      const refs = this.#closed ? [] : [...source.servers()];
+      for (const ref of refs) {
+        this.#told.add(ref.name);
+        calls.told(result, ref);
+        owned?.told(result, ref);
+      }
+      const names = new Set(refs.map(({ name }) => name));
+      for (const name of this.#told) {
+        if (names.has(name)) continue;
+        this.#told.delete(name);
+        calls.gone(result, name);
+        owned?.gone(result, name);
+      }
+      if (!this.#closed) loop(result);
+      await owned?.rest(result, refs);
+      if (this.#closed) await this.#leave();
     };
     meter.addBatchObservableCallback(this.#observe, this.#observed);
   }
 
+  /** The next collection is the last. */
   close(): void {
-    this.#meter.removeBatchObservableCallback(this.#observe, this.#observed);
+    this.#closed = true;
     this.#delay.disable();
+  }
+
+  async #leave(): Promise<void> {
+    await undefined; // the SDK is still going through its list of callbacks
+    this.#meter.removeBatchObservableCallback(this.#observe, this.#observed);
   }
 
   #counter(name: string, unit: string, description: string): Observable {
@@ -68,7 +96,7 @@ export class RuntimeMetrics {
     return observable;
   }
 
-  #calls(): (result: BatchObservableResult, ref: ServerRef) => void {
+  #calls(): Of {
     const ended = this.#counter('bulkhead.calls', '{call}', 'Ended calls and other requests, by outcome.');
     const inFlight = this.#level('bulkhead.calls.in_flight', '{call}', 'Calls handed to a server thread.');
     const queued = this.#level(
@@ -81,15 +109,20 @@ export class RuntimeMetrics {
       '1',
       '1 while the circuit breaker of a server refuses calls, 0.5 while one call finds out, else 0.',
     );
-    return (result, ref) => {
-      const server: Attributes = { [attribute.server]: ref.name };
-      const stats = ref.stats();
-      for (const [outcome, count] of Object.entries(stats.outcomes)) {
-        result.observe(ended, count, { ...server, [attribute.outcome]: outcome });
-      }
-      result.observe(inFlight, stats.inFlight, server);
-      result.observe(queued, stats.queued, server);
-      result.observe(open, BREAKER[ref.breaker], server);
+    return {
+      told(result, ref) {
+        const server: Attributes = { [attribute.server]: ref.name };
+        const stats = ref.stats();
+        for (const [outcome, count] of Object.entries(stats.outcomes)) {
+          result.observe(ended, count, { ...server, [attribute.outcome]: outcome });
+        }
+        result.observe(inFlight, stats.inFlight, server);
+        result.observe(queued, stats.queued, server);
+        result.observe(open, BREAKER[ref.breaker], server);
+      },
+      gone(result, name) {
+        for (const level of [inFlight, queued, open]) result.observe(level, 0, { [attribute.server]: name });
+      },
     };
   }
 
@@ -120,7 +153,7 @@ export class RuntimeMetrics {
     };
   }
 
-  #owned(): (result: BatchObservableResult) => Promise<void> {
+  #owned(): Of & { rest: (result: BatchObservableResult, refs: readonly ServerRef[]) => Promise<void> } {
     const starts = this.#counter(
       'bulkhead.server.starts',
       '{start}',
@@ -138,23 +171,44 @@ export class RuntimeMetrics {
     );
     const memory = this.#level('bulkhead.server.memory', 'By', "Resident memory of a server's process.");
     const host = this.#level('process.memory.usage', 'By', 'Resident memory of this process, all threads.');
-    return async (result) => {
-      const pids = new Map<number, string>();
-      for (const ref of this.#source.servers()) {
-        for (const one of serverStates) {
-          const attributes = { [attribute.server]: ref.name, [attribute.state]: one };
-          result.observe(state, one === ref.state ? 1 : 0, attributes);
+    const io = this.#counter('bulkhead.server.io', 'By', 'Bytes from a server and to it, by direction.');
+    const delay = this.#gauge(
+      'bulkhead.server.loop.delay',
+      's',
+      "How late the last heartbeat of a server's thread was.",
+    );
+    const states = (result: BatchObservableResult, server: string, current: ServerState | undefined) => {
+      for (const one of serverStates) {
+        const attributes = { [attribute.server]: server, [attribute.state]: one };
+        result.observe(state, one === current ? 1 : 0, attributes);
+      }
+    };
+    return {
+      told(result, ref) {
+        states(result, ref.name, ref.state);
+        const { receivedBytes, sentBytes, loopDelayMs } = ref.onBoard() ?? {};
+        if (receivedBytes === undefined || sentBytes === undefined || loopDelayMs === undefined) return;
+        const server = { [attribute.server]: ref.name };
+        result.observe(io, receivedBytes, { ...server, [attribute.direction]: 'receive' });
+        result.observe(io, sentBytes, { ...server, [attribute.direction]: 'transmit' });
+        result.observe(delay, loopDelayMs / 1_000, server);
+      },
+      gone(result, name) {
+        states(result, name, undefined);
+        for (const level of [memory, delay]) result.observe(level, 0, { [attribute.server]: name });
+      },
+      rest: async (result, refs) => {
+        for (const [name, counted] of this.#source.starts()) {
+          result.observe(starts, counted.starts, { [attribute.server]: name });
+          result.observe(restarts, counted.restarts, { [attribute.server]: name });
         }
-        if (ref.pid !== 0) pids.set(ref.pid, ref.name);
-      }
-      for (const [name, counted] of this.#source.starts()) {
-        result.observe(starts, counted.starts, { [attribute.server]: name });
-        result.observe(restarts, counted.restarts, { [attribute.server]: name });
-      }
-      result.observe(host, process.memoryUsage.rss());
-      for (const [pid, bytes] of await residentMemory([...pids.keys()])) {
-        result.observe(memory, bytes, { [attribute.server]: pids.get(pid) ?? '' });
-      }
+        result.observe(host, process.memoryUsage.rss());
+        const pids = new Map(refs.map((ref) => [ref.name, ref.onBoard()?.pid ?? 0]));
+        const resident = await residentMemory([...pids.values()].filter((pid) => pid !== 0));
+        for (const [name, pid] of pids) {
+          result.observe(memory, resident.get(pid) ?? 0, { [attribute.server]: name });
+        }
+      },
     };
   }
 }

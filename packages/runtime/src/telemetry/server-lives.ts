@@ -70,7 +70,8 @@ export class ServerLives {
       life.span?.addEvent(state, reasonAttributes(reason));
       if (state === 'connecting') life.span?.setAttribute(attribute.generation, generation);
       else if (state === 'ready') this.#ready(server, life);
-      else if (state !== 'draining') this.#sessionEnded(server, life, reason);
+      else if (state === 'stopping') this.#sessionEnded(server, life, undefined);
+      else if (state === 'killing') this.#sessionEnded(server, life, reason?.kind ?? state);
       return;
     }
     if (life !== undefined)
@@ -107,7 +108,7 @@ export class ServerLives {
     life.start = undefined;
   }
 
-  #sessionEnded(server: string, life: Life, reason: Reason | undefined, error = reason?.kind): void {
+  #sessionEnded(server: string, life: Life, error: string | undefined): void {
     if (life.readyAt === undefined) return;
     const attributes = serverAttributes(server, this.#facts(server));
     if (error !== undefined) attributes[attribute.error] = error;
@@ -117,7 +118,7 @@ export class ServerLives {
 
   #end(server: string, life: Life, error: string | undefined, reason: Reason | undefined): void {
     this.#lives.delete(server);
-    this.#sessionEnded(server, life, reason, error);
+    this.#sessionEnded(server, life, error);
     for (const span of [life.start, life.span]) {
       if (span === undefined) continue;
       if (error !== undefined) {

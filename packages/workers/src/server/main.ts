@@ -5,8 +5,8 @@
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { Board } from '../board.js';
-import { everyBeat } from '../heartbeat.js';
 import { serveControl } from '../control.js';
+import { everyBeat } from '../heartbeat.js';
 import type { ServerNotice, ServerThreadBoot, ServerThreadInit } from '../protocol.js';
 import { ServerThread } from './server-thread.js';
 

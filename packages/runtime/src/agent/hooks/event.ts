@@ -6,6 +6,7 @@ import type { BulkheadError, Outcome } from '../../api.js';
 import type { Capability, Tool, ToolOutput } from '../tool.js';
 
 export const hookEvents = ['SessionStart', 'PreToolUse', 'PostToolUse'] as const;
+/** When a hook runs. */
 export type HookEvent = (typeof hookEvents)[number];
 
 /** Once, before the first prompt of a session. */
@@ -40,6 +41,7 @@ export interface PostToolUseInput extends Omit<PreToolUseInput, 'event'> {
   result: HookResult;
 }
 
+/** How the call ended that a PostToolUse hook is told of. */
 export interface HookResult {
   outcome: Outcome;
   isError: boolean;
@@ -52,6 +54,7 @@ export interface HookResult {
   truncated?: true;
 }
 
+/** What a hook is told: for commands and HTTP the JSON that they get, for functions the same as an object. */
 export type HookInput = SessionStartInput | PreToolUseInput | PostToolUseInput;
 
 /** What a hook may say. Which members count depends on the event; the others are ignored. */

@@ -40,6 +40,7 @@ export async function createHooks(options: HooksOptions = {}): Promise<Hooks> {
   return new Hooks(runners, context, cleanups, options);
 }
 
+/** All hooks of one session, from files and from code. Made by `createHooks()`. */
 export class Hooks {
   readonly session: string;
   readonly #context: RunnerContext;

@@ -29,6 +29,7 @@ export interface HookSubject {
   place: string;
 }
 
+/** Where hook files are looked for, and which hooks of the project may run. */
 export interface LoadHooksOptions {
   /** The project. Default `process.cwd()`. */
   cwd?: string;
@@ -38,6 +39,7 @@ export interface LoadHooksOptions {
   isApproved?: (fingerprint: string, hook: HookSubject) => boolean | Promise<boolean>;
 }
 
+/** What the hook files say: what may run, what waits for approval, and what is wrong. */
 export interface LoadedHooks {
   /** Ready to run, in order: the user's, then the project's. */
   rules: HookRule[];

@@ -3,6 +3,7 @@ import type { HookProblem } from './event.js';
 import type { FunctionHook } from './function-hook.js';
 import type { HookRule } from './rule.js';
 
+/** The hooks of a session, and the limits on what waits for them. */
 export interface HooksOptions {
   /** From `loadHooks()`. They run before `functions`, which so have the last word. */
   rules?: readonly HookRule[];
@@ -21,6 +22,7 @@ export interface HooksOptions {
   queueMaxBytes?: number;
 }
 
+/** What all PreToolUse hooks together say about a call. */
 export type PreToolUseDecision =
   /** `changedBy` names the hooks that replaced the arguments, in order. */
   | {
@@ -31,6 +33,7 @@ export type PreToolUseDecision =
   /** `reason` is a sentence for the model. */
   | { readonly decision: 'block'; readonly reason: string; readonly hook: string };
 
+/** What `Hooks.close()` could not deliver. */
 export interface HooksReport {
   /** Notices that found no room. */
   dropped: number;

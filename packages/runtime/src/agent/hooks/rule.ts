@@ -4,6 +4,7 @@ import type { HookEvent } from './event.js';
 import type { HttpAction } from './http.js';
 import type { ToolMatch } from './matcher.js';
 
+/** One hook of a file, checked and ready to run. */
 export interface HookRule {
   readonly event: HookEvent;
   /** Empty for SessionStart. */

@@ -7,6 +7,7 @@ import type { Finding } from '../../config/entry.js';
 import { closest, isForeignKey } from '../../config/keys.js';
 import { type HookEvent, hookEvents } from './event.js';
 
+/** Time limits of hooks from files, ms. */
 export const hookDefaults = {
   /** Of one run; 1 … 600 000. */
   timeoutMs: 10_000,

@@ -13,6 +13,7 @@ import type { SchemaNode } from '../providers/schema-rules.js';
 import { ResultShaper } from '../result-shaper.js';
 import type { Gate, Tool } from '../tool.js';
 
+/** What surrounds each call; the names mean what they mean in {@link RunOptions}. */
 export interface AiSdkExportOptions<Schema> {
   /** The SDK's function of that name. */
   jsonSchema: (schema: SchemaNode) => Schema;
@@ -23,9 +24,11 @@ export interface AiSdkExportOptions<Schema> {
   outputDirectory?: string;
   runtime?: Pick<RuntimeApi, 'shape'>;
   toolTimeoutMs?: number;
+  /** Told how each call begins and ends; what it throws is ignored. */
   onEvent?: (event: CallEvent) => void;
 }
 
+/** Tools for the AI SDK's own loop, with all that Bulkhead's loop would do around a call. */
 export interface AiSdkExport<Schema> extends Pick<ProviderTools<unknown>, 'omitted' | 'notes'> {
   /** For `generateText({tools})` and its like. */
   readonly tools: AiSdkToolSet<Schema>;

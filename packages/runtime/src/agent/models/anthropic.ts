@@ -20,6 +20,7 @@ import {
   userParts,
 } from './model.js';
 
+/** How to reach one model behind Anthropic's Messages API. */
 export interface AnthropicModelOptions {
   /** For instance `claude-sonnet-5`. */
   model: string;

@@ -6,12 +6,14 @@ import { BulkheadError } from '@bulkhead/workers';
 import type { MediaRules, ModelResult } from '../providers/profile.js';
 import type { ResultPart, Tool } from '../tool.js';
 
+/** A message of a conversation, in no provider's format. */
 export type Message =
   | { readonly role: 'user'; readonly content: string | readonly ResultPart[] }
   | { readonly role: 'assistant'; readonly content: readonly AssistantPart[] }
   /** The answers to all calls of the assistant's message before it, in the order of the calls. */
   | { readonly role: 'tool'; readonly results: readonly ModelResult[] };
 
+/** A piece of what a model answered: text, a call, or something for its provider alone. */
 export type AssistantPart =
   | { readonly type: 'text'; readonly text: string }
   | ModelCall
@@ -28,6 +30,7 @@ export interface ModelCall {
   readonly argsText: string;
 }
 
+/** What a model is asked in one step. */
 export interface ModelRequest {
   /** The host's own text, the same in every request of a session; may be empty. */
   readonly system: string;
@@ -55,6 +58,7 @@ export interface Usage {
   readonly cachedTokens: number;
 }
 
+/** What a model's answer is made of, as it streams in; `end` is the last one. */
 export type ModelEvent =
   | { readonly type: 'text'; readonly text: string }
   /** Thoughts that may be shown to a person; they are no part of the answer. */
@@ -72,6 +76,7 @@ export type ModelEvent =
       readonly usage: Usage;
     };
 
+/** A model behind some provider. Adapters are in this package for Anthropic and OpenAI; any other can be written. */
 export interface Model {
   /** As the provider calls it. */
   readonly name: string;

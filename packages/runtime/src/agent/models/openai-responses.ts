@@ -27,6 +27,7 @@ type Item = Sdk.Responses.ResponseInputItem;
 
 const PROVIDER = 'openai-responses';
 
+/** A model behind OpenAI's Responses API. Nothing is stored there: each request carries the whole conversation. */
 export function openAiResponsesModel(options: OpenAiModelOptions): Model {
   const client = openAiClient(options);
   return {

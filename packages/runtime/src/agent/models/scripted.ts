@@ -14,6 +14,7 @@ import {
   NO_USAGE,
 } from './model.js';
 
+/** A call that the scripted model makes. */
 export interface ScriptedCall {
   name: string;
   /** An object, or the text that the model wrote, which need not be JSON. Default `{}`. */
@@ -22,6 +23,7 @@ export interface ScriptedCall {
   callId?: string;
 }
 
+/** One answer of the script. */
 export interface ScriptedTurn {
   /** Streamed word by word. */
   text?: string;
@@ -39,6 +41,7 @@ export type ScriptedAnswer = (
   signal: AbortSignal,
 ) => ScriptedTurn | Promise<ScriptedTurn>;
 
+/** How the scripted model presents itself. */
 export interface ScriptedOptions {
   /** Default `scripted`. */
   name?: string;
@@ -46,12 +49,16 @@ export interface ScriptedOptions {
   media?: MediaRules;
 }
 
+/** A model that says what its script says; for tests and demonstrations. */
 export interface ScriptedModel extends Model {
   /** What it was asked, in order. */
   readonly requests: readonly ModelRequest[];
 }
 
-/** @param script The turns in order, or a function. Asked once more than it has turns, the model fails. */
+/**
+ * A model that needs no provider.
+ * @param script The turns in order, or a function. Asked once more than it has turns, the model fails.
+ */
 export function scriptedModel(
   script: readonly ScriptedTurn[] | ScriptedAnswer,
   { name = 'scripted', media = anthropic.media }: ScriptedOptions = {},

@@ -22,6 +22,7 @@ import {
 } from './profile.js';
 import type { SchemaNode, SchemaRules } from './schema-rules.js';
 
+/** A tool as the AI SDK takes it, before its `jsonSchema()`. */
 export interface AiSdkDefinition {
   name: string;
   description?: string;
@@ -29,6 +30,7 @@ export interface AiSdkDefinition {
   inputSchema: SchemaNode;
 }
 
+/** The `output` of a tool result of the AI SDK. */
 export type AiSdkOutput =
   | { type: 'text'; value: string }
   | { type: 'error-text'; value: string }
@@ -37,6 +39,7 @@ export type AiSdkOutput =
       value: ({ type: 'text'; text: string } | { type: 'media'; data: string; mediaType: string })[];
     };
 
+/** The message that answers all calls of one turn. */
 export interface AiSdkToolMessage {
   role: 'tool';
   content: { type: 'tool-result'; toolCallId: string; toolName: string; output: AiSdkOutput }[];
@@ -49,6 +52,7 @@ const rules: SchemaRules = {
 };
 const limits = anthropic.limits;
 
+/** The AI SDK's format. Tools that run by themselves come from `toAiSdkTools()`. */
 export const aiSdk: ProviderProfile<AiSdkDefinition, AiSdkToolMessage> = {
   provider: 'ai-sdk',
   rules,
@@ -102,7 +106,9 @@ export type AiSdkToolSet<Schema> = Record<
   {
     description?: string;
     inputSchema: Schema;
+    /** Called by the SDK. Whatever went wrong is an output that says so. */
     execute(input: unknown, options: { toolCallId: string; abortSignal?: AbortSignal }): Promise<AiSdkOutput>;
+    /** What the model gets to read of it. */
     toModelOutput(result: unknown): AiSdkOutput;
   }
 >;

@@ -28,6 +28,7 @@ import {
   type SchemaRules,
 } from './schema-rules.js';
 
+/** An entry of `tools` of the Messages API. */
 export interface AnthropicTool {
   name: string;
   description?: string;
@@ -36,10 +37,12 @@ export interface AnthropicTool {
 
 export type AnthropicImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp';
 
+/** Content of a `tool_result` block. */
 export type AnthropicBlock =
   | { type: 'text'; text: string }
   | { type: 'image'; source: { type: 'base64'; media_type: AnthropicImageType; data: string } };
 
+/** The answer to one `tool_use` block. */
 export interface AnthropicToolResult {
   type: 'tool_result';
   tool_use_id: string;
@@ -47,6 +50,7 @@ export interface AnthropicToolResult {
   is_error?: true;
 }
 
+/** The user message that answers all calls of one turn. */
 export interface AnthropicMessage {
   role: 'user';
   content: AnthropicToolResult[];
@@ -80,6 +84,7 @@ const media: MediaRules = {
   maxEncodedBytes: 5 * 1024 * 1024,
 };
 
+/** The format of Anthropic's Messages API. */
 export const anthropic: ProviderProfile<AnthropicTool, AnthropicMessage> = {
   provider: 'anthropic',
   rules,

@@ -23,6 +23,7 @@ import {
 } from './profile.js';
 import { ownBounds, type SchemaNode, type SchemaRules } from './schema-rules.js';
 
+/** An entry of `functionDeclarations`. */
 export interface GeminiFunction {
   name: string;
   description?: string;
@@ -30,11 +31,13 @@ export interface GeminiFunction {
   parametersJsonSchema?: SchemaNode;
 }
 
+/** A part of that content: an answer, or media shown behind the answers. */
 export type GeminiPart =
   | { functionResponse: { id?: string; name: string; response: { output: string } | { error: string } } }
   | { text: string }
   | { inlineData: { mimeType: string; data: string } };
 
+/** The content that answers all calls of one turn. */
 export interface GeminiContent {
   role: 'user';
   parts: GeminiPart[];
@@ -95,6 +98,7 @@ const media: MediaRules = {
   maxEncodedBytes: 5 * 1024 * 1024,
 };
 
+/** The format of Google's Gemini API. */
 export const gemini: ProviderProfile<GeminiFunction, GeminiContent> = {
   provider: 'gemini',
   rules,

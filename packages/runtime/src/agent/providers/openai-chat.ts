@@ -6,11 +6,13 @@ import { openAiLimits, openAiMedia, openAiRules } from './openai-rules.js';
 import { errorText, fitTools, NO_OUTPUT, type ProviderProfile, textAndMedia } from './profile.js';
 import type { SchemaNode } from './schema-rules.js';
 
+/** An entry of `tools` of the Chat Completions API. */
 export interface OpenAiChatTool {
   type: 'function';
   function: { name: string; description?: string; parameters: SchemaNode };
 }
 
+/** A message that answers a call, or the user message that shows the images of all answers. */
 export type OpenAiChatMessage =
   | { role: 'tool'; tool_call_id: string; content: string }
   | {
@@ -18,6 +20,7 @@ export type OpenAiChatMessage =
       content: ({ type: 'text'; text: string } | { type: 'image_url'; image_url: { url: string } })[];
     };
 
+/** The format of OpenAI's Chat Completions API, which many other servers speak too. */
 export const openAiChat: ProviderProfile<OpenAiChatTool, OpenAiChatMessage> = {
   provider: 'openai-chat',
   rules: openAiRules,

@@ -13,6 +13,7 @@ import {
 } from './profile.js';
 import type { SchemaNode } from './schema-rules.js';
 
+/** An entry of `tools` of the Responses API. */
 export interface OpenAiResponsesTool {
   type: 'function';
   name: string;
@@ -21,16 +22,19 @@ export interface OpenAiResponsesTool {
   strict: false;
 }
 
+/** Content of a `function_call_output` item that is more than text. */
 export type OpenAiOutputContent =
   | { type: 'input_text'; text: string }
   | { type: 'input_image'; image_url: string; detail: 'auto' };
 
+/** The input item that answers one call. */
 export interface OpenAiResponsesItem {
   type: 'function_call_output';
   call_id: string;
   output: string | OpenAiOutputContent[];
 }
 
+/** The format of OpenAI's Responses API. */
 export const openAiResponses: ProviderProfile<OpenAiResponsesTool, OpenAiResponsesItem> = {
   provider: 'openai-responses',
   rules: openAiRules,

@@ -6,6 +6,7 @@ import type { JsonSchema, ResultPart, Tool } from '../tool.js';
 import { type RewrittenSchema, rewriteSchema } from './schema-rewrite.js';
 import { type SchemaNode, type SchemaRules, Unexpressible } from './schema-rules.js';
 
+/** The formats that there are. */
 export type ProviderName = 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini' | 'ai-sdk';
 
 /** The tools as a request names them. Equal tools give equal bytes, in every run. */
@@ -46,11 +47,13 @@ export interface ToolLimits {
   readonly maxDescription: number;
 }
 
+/** One provider's format: what a tool may look like, and how answers are sent. */
 export interface ProviderProfile<Definition, Message> {
   readonly provider: ProviderName;
   readonly rules: SchemaRules;
   readonly limits: ToolLimits;
   readonly media: MediaRules;
+  /** Rewrites copies of the definitions until the provider takes them; what it could not be offered is in `omitted`. */
   tools(tools: Iterable<Tool>): ProviderTools<Definition>;
   /** The messages, or input items, that answer all calls of one turn of the model. */
   toolResults(results: readonly ModelResult[]): Message[];

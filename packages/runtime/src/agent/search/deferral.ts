@@ -6,6 +6,7 @@ import { estimateTokens } from '../tokens.js';
 import type { Tool } from '../tool.js';
 import { passes, type ToolRule } from '../tool-filter.js';
 
+/** When the schemas of MCP tools are held back behind a search. */
 export interface SearchOptions {
   /**
    * `auto` (default) holds tools back once their definitions are estimated at more than the budget, and from then on;

@@ -7,6 +7,7 @@ import { defineTool, errorOutput, type LocalAnswer } from '../local-tool.js';
 import type { Tool } from '../tool.js';
 import type { ToolIndex } from './tool-index.js';
 
+/** Name of the tool by which a model finds those that are held back. */
 export const TOOL_SEARCH_NAME = 'tool_search';
 
 /** Tools of one answer, unless the model asks for another number … */

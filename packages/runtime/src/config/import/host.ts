@@ -4,7 +4,9 @@
  */
 import { join } from 'node:path';
 
+/** Hosts whose configuration can be read, by the names that `bulkhead import` takes. */
 export const importHosts = ['claude', 'claude-desktop', 'cursor', 'vscode', 'codex', 'gemini'] as const;
+/** A host whose configuration can be read. */
 export type ImportHost = (typeof importHosts)[number];
 
 export type Members = ReadonlyMap<string, unknown>;

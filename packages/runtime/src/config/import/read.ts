@@ -35,6 +35,7 @@ export interface ImportCandidate {
   notes: string[];
 }
 
+/** What another host's configuration holds. */
 export interface ImportReading {
   /** Files that were looked for. */
   files: { path: string; is: 'read' | 'missing' | 'unusable' | 'ours'; why?: string }[];
@@ -42,6 +43,7 @@ export interface ImportReading {
   candidates: ImportCandidate[];
 }
 
+/** Where the other host's files are. */
 export interface ImportOptions {
   /** This file in place of the places where the host keeps its own. */
   file?: string;
