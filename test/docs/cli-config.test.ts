@@ -1,6 +1,7 @@
-/** The page about the command line has a section for each command that edits or inspects, with all its options. */
+/** The page about the command line has a section for each command that edits, inspects or spreads work, with all its options. */
 import { createRequire } from 'node:module';
 import { describe, expect, it } from 'vitest';
+import { clusterCommands } from '../../packages/cli/src/cluster-commands.js';
 import { configCommands } from '../../packages/cli/src/config-commands.js';
 import { readPage } from './markdown.js';
 
@@ -10,13 +11,18 @@ type Program = Parameters<typeof configCommands>[0];
 const require = createRequire(new URL('../../packages/cli/package.json', import.meta.url));
 const { Command } = require('commander') as { Command: new (name: string) => Program };
 const program = new Command('bulkhead');
-configCommands(
-  program,
-  () => {},
-  (command) => command,
-);
+for (const commands of [configCommands, clusterCommands]) {
+  commands(
+    program,
+    () => {},
+    (command) => command,
+  );
+}
 /** On every command, or told once for several. */
-const shared = ['--json', '--verbose', '--config', '--timeout', '--scope', '--help'];
+const shared = [
+  ...['--json', '--verbose', '--config', '--timeout', '--scope', '--help', '--redis', '--postgres'],
+  ...['--audit', '--audit-args', '--log-level', '--log-file', '--log-format', '--metrics-port'],
+];
 
 function section(name: string): string {
   const [, rest = ''] = page.split(new RegExp(`^#{2,3} bulkhead ${name}$`, 'm'));

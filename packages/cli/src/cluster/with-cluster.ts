@@ -1,5 +1,5 @@
 /** The store for the length of one command: opened, closed on every way out. */
-import { type Cluster, openCluster, type StoreOptions as Patience } from '@bulkhead/cluster';
+import type { Cluster, StoreOptions as Patience } from '@bulkhead/cluster';
 import type { Context } from '../context.js';
 import { plain } from '../output.js';
 import { type StoreOptions, storeLocation } from './store-location.js';
@@ -10,7 +10,10 @@ export async function withCluster<T>(
   use: (cluster: Cluster) => Promise<T>,
   patience: Patience = {},
 ): Promise<T> {
-  const cluster = await interrupt.race(openCluster({ ...storeLocation(options, process.env), ...patience }));
+  const location = storeLocation(options, process.env);
+  // The queue's own modules are many: a mistake is told without them.
+  const { openCluster } = await import('@bulkhead/cluster');
+  const cluster = await interrupt.race(openCluster({ ...location, ...patience }));
   try {
     return await use(cluster);
   } finally {

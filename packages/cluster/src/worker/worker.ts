@@ -6,27 +6,18 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { BatchRuntime } from '@bulkhead/runtime';
 import { serverDefaults } from '@bulkhead/runtime';
-import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
-import { parseChunk } from '../chunk.js';
 import { type ClusterLimits, clusterDefaults } from '../defaults.js';
-import type { QueueRecord, WorkerRecord } from '../ledger.js';
+import type { WorkerRecord } from '../ledger.js';
 import { routesOf, serves } from '../queue-names.js';
-import { settleFailed } from '../settle.js';
-import type { ChunkJob, ChunkWorker, Store } from '../store.js';
+import type { Store } from '../store.js';
 import { BatchWatch } from './batch-watch.js';
 import { Bell } from './bell.js';
-import { ChunkRun, type RunEnd } from './chunk-run.js';
-import { Delays } from './delays.js';
+import type { ChunkRunOptions } from './chunk-run.js';
 import { FleetPlaces } from './fleet-limits.js';
+import { Intake } from './intake.js';
 import { Shards } from './shards.js';
 import { SharedRuntime } from './shared-runtime.js';
 import { Slots } from './slots.js';
-
-/**
- * An idle worker looks for chunks at least this often, as a share of `lockMs`: the queue wakes one worker for each chunk, and
- * one that is frozen swallows it.
- */
-const IDLE_SHARE = 0.2;
 
 /** What a worker runs, and how much of it at once. */
 export interface WorkerOptions {
@@ -55,12 +46,6 @@ export interface WorkerStats {
   done: number;
 }
 
-interface Served {
-  server: string;
-  worker: ChunkWorker;
-  runs: Set<ChunkRun>;
-}
-
 /** Takes chunks of batches from the queues of its servers and runs them. Made by `Cluster.worker()`. */
 export class ClusterWorker {
   readonly id: string;
@@ -73,11 +58,8 @@ export class ClusterWorker {
   readonly #watch: BatchWatch;
   readonly #places: FleetPlaces;
   readonly #slots: Slots;
-  readonly #delays: Delays;
+  readonly #intake: Intake;
   readonly #shards: Shards;
-  readonly #served = new Map<string, Served>();
-  readonly #runs = new Set<ChunkRun>();
-  readonly #closing = new Set<Promise<void>>();
   readonly #giveUp = new AbortController();
   #peers: readonly WorkerRecord[] = [];
   /** All names under which its servers are queued. */
@@ -106,15 +88,20 @@ export class ClusterWorker {
     this.#slots = new Slots(Math.max(1, options.concurrency ?? limits.workerCalls), (server) =>
       this.#windowOf(server),
     );
-    this.#delays = new Delays(limits.delayMs);
+    this.#intake = new Intake({
+      store,
+      limits,
+      serverOf: (route) => this.#serverOf(route),
+      runOptions: (server, isShard) => this.#runOptions(server, isShard),
+    });
     this.#shards = new Shards({
       ledger,
       owner: this.id,
       leaseMs: limits.leaseMs,
       queue: (name) => store.queue(name),
-      open: (record) => this.#open(record),
-      close: (queue) => this.#close(queue),
-      isBusy: (queue) => (this.#served.get(queue)?.runs.size ?? 0) > 0,
+      open: (record) => this.#intake.open(record),
+      close: (queue) => this.#intake.close(queue),
+      isBusy: (queue) => this.#intake.isBusy(queue),
     });
   }
 
@@ -142,8 +129,8 @@ export class ClusterWorker {
   stats(): WorkerStats {
     return {
       id: this.id,
-      queues: [...this.#served.keys()].sort(),
-      chunks: this.#runs.size,
+      queues: this.#intake.queues,
+      chunks: this.#intake.chunks,
       inFlight: this.#slots.taken,
       done: this.#done,
     };
@@ -176,13 +163,8 @@ export class ClusterWorker {
     this.#routes = [...new Set([...this.#servers.flatMap(routesOf), ...listed.map(({ server }) => server)])];
     this.#peers = await ledger.workers();
     if (this.#stopping !== undefined) return;
-    const names = new Set(listed.map(({ queue }) => queue));
-    for (const record of listed) {
-      if (record.shard === undefined && !this.#served.has(record.queue)) this.#open(record);
-    }
-    for (const [queue, { runs }] of this.#served) {
-      if (!names.has(queue) && runs.size === 0) void this.#close(queue);
-    }
+    for (const record of listed) if (record.shard === undefined) this.#intake.open(record);
+    this.#intake.closeOthers(new Set(listed.map(({ queue }) => queue)));
     await this.#shards.tick(
       listed.filter(({ shard }) => shard !== undefined),
       this.#peers,
@@ -208,89 +190,8 @@ export class ClusterWorker {
     return this.#options.windows?.get(server) ?? serverDefaults.window;
   }
 
-  // ── queues ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  #open({ queue, server: route, shard }: QueueRecord): void {
-    const server = this.#serverOf(route);
-    if (server === undefined || this.#stopping !== undefined || this.#served.has(queue)) return;
-    const isShard = shard !== undefined;
-    const { lockMs, stalledEveryMs, maxStalled, chunksPerServer, delayMs } = this.#limits;
-    // One chunk of a shard at a time over the whole fleet: a lost worker's comes back before the next one may start.
-    const ready = isShard ? this.#store.queue(queue).setGlobalConcurrency(1) : Promise.resolve(1);
-    const worker = this.#store.worker(queue, (job, token) => this.#process(queue, isShard, job, token), {
-      autorun: false,
-      concurrency: isShard ? 1 : chunksPerServer,
-      lockDuration: lockMs,
-      stalledInterval: stalledEveryMs,
-      maxStalledCount: maxStalled,
-      runRetryDelay: delayMs,
-      drainDelay: (lockMs * IDLE_SHARE) / 1_000,
-    });
-    const served: Served = { server, worker, runs: new Set() };
-    this.#served.set(queue, served);
-    worker.on('failed', () => void settleFailed(this.#store, queue).catch(() => {}));
-    worker.on('lockRenewalFailed', (jobs: string[]) => {
-      for (const run of served.runs) if (jobs.includes(run.job)) run.stop('fenced');
-    });
-    void ready.then(() => worker.run()).catch(() => void this.#close(queue)); // opened again by a later beat
-    void settleFailed(this.#store, queue).catch(() => {});
-  }
-
-  /** Resolves once nothing of the queue runs here. */
-  async #close(queue: string): Promise<void> {
-    const served = this.#served.get(queue);
-    if (served === undefined) return;
-    this.#served.delete(queue);
-    // In this order: a chunk that is given back must not come here again.
-    const closed = served.worker.close().catch(() => {});
-    for (const run of served.runs) run.stop('stopping');
-    this.#closing.add(closed);
-    await closed;
-    this.#closing.delete(closed);
-  }
-
-  // ── chunks ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  async #process(queue: string, isShard: boolean, job: ChunkJob, token: string | undefined): Promise<void> {
-    const served = this.#served.get(queue);
-    const id = job.id ?? '';
-    if (served === undefined) return this.#back(job, token);
-    let run: ChunkRun;
-    try {
-      run = this.#makeRun(id, job, served.server, isShard);
-    } catch (error) {
-      throw new UnrecoverableError((error as Error).message);
-    }
-    served.runs.add(run);
-    this.#runs.add(run);
-    let end: RunEnd;
-    try {
-      end = await run.run();
-    } finally {
-      served.runs.delete(run);
-      this.#runs.delete(run);
-    }
-    switch (end.is) {
-      case 'done':
-        return;
-      case 'lost':
-        throw new Error(`chunk "${id}" is another worker's`);
-      case 'again':
-        if (isShard || end.why === 'stopping') return this.#back(job, token);
-        await job.moveToDelayed(Date.now() + this.#delays.next(job.data.batch), token);
-        throw new DelayedError();
-    }
-  }
-
-  /** To the front of its queue: it keeps its place before the chunks behind it. */
-  async #back(job: ChunkJob, token: string | undefined): Promise<never> {
-    await job.moveToWait(token);
-    throw new WaitingError();
-  }
-
-  #makeRun(id: string, job: ChunkJob, server: string, isShard: boolean): ChunkRun {
-    const chunk = parseChunk(job.data, id);
-    return new ChunkRun(id, chunk, {
+  #runOptions(server: string, isShard: boolean): Omit<ChunkRunOptions, 'onStart'> {
+    return {
       runtime: this.#runtime,
       ledger: this.#store.ledger,
       place: this.#store.place,
@@ -308,8 +209,7 @@ export class ClusterWorker {
       onLine: () => {
         this.#done++;
       },
-      onStart: () => this.#delays.reset(chunk.batch),
-    });
+    };
   }
 
   #peersOf(server: string): number {
@@ -321,9 +221,7 @@ export class ClusterWorker {
 
   async #stop(graceMs: number): Promise<void> {
     clearTimeout(this.#timer);
-    const cut = setTimeout(() => {
-      for (const run of this.#runs) run.cut();
-    }, graceMs);
+    const cut = setTimeout(() => this.#intake.cut(), graceMs);
     // A store that is away cannot take what is held, and its connections do not close by themselves.
     let gaveUp: NodeJS.Timeout | undefined;
     const late = new Promise<void>((resolve) => {
@@ -347,8 +245,7 @@ export class ClusterWorker {
     }, this.#limits.beatMs);
     try {
       await this.#beating;
-      for (const queue of [...this.#served.keys()]) void this.#close(queue);
-      await Promise.all(this.#closing);
+      await this.#intake.closeAll();
       await Promise.allSettled([this.#shards.close(), this.#store.ledger.beat(this.#record(), 0)]);
     } finally {
       clearInterval(renewal);
