@@ -181,7 +181,7 @@ describe('secrets of the configuration', () => {
     PLAIN_SECRET: 'planted-plain-3Vs66',
   };
 
-  test('stand in no log, no audit, no event and no metrics, not even when a server says them', async () => {
+  test('stand in no log, no audit, no event, no status and no metrics, not even when a server says them', async () => {
     const { ENV_SECRET, HEADER_SECRET, URL_PASSWORD, QUERY_SECRET, PLAIN_SECRET } = planted;
     const file = path('mcp.json');
     const says = `const { env, argv } = process;
@@ -213,7 +213,7 @@ describe('secrets of the configuration', () => {
       control: { name: 'app' },
     });
     for (const name of ['state', 'tools', 'log', 'warning', 'supervisor-lost'] as const)
-      runtime.on(name, (event: object) => events.push(name === 'state' ? withoutWords(event) : event));
+      runtime.on(name, (event: object) => events.push(event));
     await runtime.ready({ servers: ['honest', 'leaky'] });
     await runtime.server('honest').callTool('echo', { text: `it is ${ENV_SECRET}`, [QUERY_SECRET]: 1 });
     await failureOf(runtime.server('remote').callTool('x', { token: HEADER_SECRET }, { timeoutMs: 100 }));
@@ -222,8 +222,11 @@ describe('secrets of the configuration', () => {
     const overSocket = await new ControlClient(entry).metrics();
     const { url } = await openMetrics(runtime, { port: 0 });
     const overPort = await (await fetch(url)).text();
+    const status = JSON.stringify(await runtime.status());
     await runtime.close();
     const records = {
+      status,
+      stderr: readFileSync(path('logs/leaky.log'), 'utf8'),
       log: readFileSync(logFile(), 'utf8'),
       audit: readFileSync(path('audit.jsonl'), 'utf8'),
       events: JSON.stringify(events),
@@ -231,15 +234,11 @@ describe('secrets of the configuration', () => {
     };
     // The server did say it, and the log did tell of that.
     expect(records.log).toContain('token [redacted] and');
+    expect(records.stderr).toContain('token [redacted] and --key=[redacted] and [redacted]');
     expect(records.audit).toContain('it is [redacted]');
     for (const [name, text] of Object.entries(records)) {
       for (const secret of [...Object.values(planted), encodeURIComponent(URL_PASSWORD)])
         expect(text, `${name} and ${secret}`).not.toContain(secret);
     }
   });
-
-  /** An event is for the program that gave the secrets: a server's own last words are told to it as they are. */
-  function withoutWords(event: { server?: string; reason?: object }): object {
-    return event.server === 'leaky' ? { ...event, reason: undefined } : event;
-  }
 });

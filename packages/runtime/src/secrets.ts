@@ -5,7 +5,7 @@
  */
 import type { Launch } from '@bulkhead/workers';
 import { isAllowed } from './config/environment.js';
-import type { LoadedConfig, LoadedServer } from './config/types.js';
+import type { LoadedConfig, WrittenLaunch } from './config/types.js';
 
 /** A shorter one would be found in every second word. */
 const LEAST_CHARS = 6;
@@ -20,7 +20,7 @@ export class Secrets {
   /** Values of an earlier configuration stay secret. */
   learn({ servers }: Pick<LoadedConfig, 'servers'>): void {
     const before = this.#values.size;
-    for (const server of servers) for (const value of valuesOf(server)) this.#add(value);
+    for (const { spec } of servers) for (const value of spec.secrets ?? []) this.#values.add(value);
     if (this.#values.size === before) return;
     // The longest first: one may be the beginning of another.
     const longest = [...this.#values].sort((a, b) => b.length - a.length);
@@ -31,18 +31,24 @@ export class Secrets {
   readonly mask = (text: string): string => {
     return this.#pattern === undefined ? text : text.replace(this.#pattern, REDACTED);
   };
-
-  #add(value: string): void {
-    // A key of many lines may turn up in one of them.
-    const lines = value.split(/\s*\n\s*/).filter((line) => line.length > 2 * LEAST_CHARS);
-    const forms = [encodeURIComponent(value.toWellFormed()), JSON.stringify(value).slice(1, -1)];
-    for (const form of [value, ...forms, ...lines]) {
-      if (form.trim().length >= LEAST_CHARS) this.#values.add(form);
-    }
-  }
 }
 
-function valuesOf({ spec: { launch }, written }: LoadedServer): string[] {
+/**
+ * The values of one entry that nobody may read elsewhere, each in the forms in which it may turn up. The entry as it is
+ * written tells what variables put into it.
+ */
+export function secretsOf(launch: Launch, written: WrittenLaunch): string[] {
+  return [...new Set(valuesOf(launch, written).flatMap(formsOf))];
+}
+
+function formsOf(value: string): string[] {
+  // A key of many lines may turn up in one of them.
+  const lines = value.split(/\s*\n\s*/).filter((line) => line.length > 2 * LEAST_CHARS);
+  const forms = [encodeURIComponent(value.toWellFormed()), JSON.stringify(value).slice(1, -1)];
+  return [value, ...forms, ...lines].filter((form) => form.trim().length >= LEAST_CHARS);
+}
+
+function valuesOf(launch: Launch, written: WrittenLaunch): string[] {
   if (launch.type === 'stdio')
     return [...fromEnvironment(launch, new Set(written.env)), ...fromArguments(launch, written.args ?? [])];
   const { url, headers, auth } = launch;

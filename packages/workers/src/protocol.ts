@@ -59,6 +59,8 @@ export interface ServerSpec {
   protocol?: Protocol;
   /** Set when the entry may not start yet, with the reason a person reads. */
   held?: { state: 'needs-approval' | 'needs-auth'; reason: string };
+  /** Values that are replaced in what the server prints to stderr. */
+  secrets?: readonly string[];
   /** Hash of everything above that decides whether a change needs a restart; also the key of the catalog cache. */
   fingerprint: string;
 }

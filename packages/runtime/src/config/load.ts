@@ -2,11 +2,13 @@
  * The whole configuration: reads the files of every scope, lets later ones win name by name, and resolves what is
  * left into specs. Nothing here throws for a bad file or entry: it becomes a problem, and the rest works.
  */
+
 import { existsSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { resolve } from 'node:path';
 import { type ServerOptions, serverDefaults } from '@bulkhead/workers';
+import { secretsOf } from '../secrets.js';
 import { readDocument } from './document.js';
 import { parseDuration } from './duration.js';
 import { codeEntry, type Finding, type RawEntry } from './entry.js';
@@ -210,14 +212,15 @@ function resolveName(
     found.push(problemOf(base, { severity: 'warning', path: ['trust'], message, hint }));
   }
   const line = base.raw.lineOf([]);
+  const shown = writtenLaunch(entry);
   const server: LoadedServer = {
     name,
     scope: base.scope,
     ...(base.file === undefined ? {} : { file: base.file }),
     ...(line === undefined ? {} : { line }),
-    spec: resolved.spec,
+    spec: { ...resolved.spec, secrets: secretsOf(resolved.spec.launch, shown) },
     approvalFingerprint: approvalFingerprint(entry),
-    written: writtenLaunch(entry),
+    written: shown,
     trusted: entry.trust && mayTrust,
     confidential: entry.confidential,
     preview: previewOf(entry),

@@ -51,7 +51,9 @@ export class Child {
     this.#spec = spec;
     this.slot = slot;
     this.#context = context;
-    this.#log = new StderrLog(context.logDir, `${fileNameOf(spec.name)}.log`, spec.options.logMaxBytes);
+    const logFile = `${fileNameOf(spec.name)}.log`;
+    const secrets = () => this.#spec.secrets ?? [];
+    this.#log = new StderrLog(context.logDir, logFile, spec.options.logMaxBytes, secrets);
     this.#standing = new Standing({ name: spec.name, slot }, context.board, context.tell);
     this.#body = new Generation(slot, context, this.#standing, this.#log, () => this.#spec);
     if (spec.lifecycle === 'lazy') this.#wanted = 'down';

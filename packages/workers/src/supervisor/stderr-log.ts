@@ -1,6 +1,6 @@
 /**
- * One server's stderr: its own log file (rotated by size, one older file kept) and the tail that goes into errors.
- * Always read, never on the terminal. Bounded in memory (lines without newline too) and on disk; a flood is written
+ * One server's stderr: its own log file (rotated by size, one older file kept) and the tail that goes into errors, both
+ * without the server's secrets. Always read, never on the terminal. Bounded in memory (lines without newline too) and on disk; a flood is written
  * at a limited rate and what is left out is counted in the log itself.
  */
 import type { Readable } from 'node:stream';
@@ -8,6 +8,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { createStream, type RotatingFileStream } from 'rotating-file-stream';
 import { readableLine } from '../server/noise.js';
 import { Rate } from '../server/rate.js';
+import { Mask } from './mask.js';
 
 const TAIL_LINES = 20;
 const LINE_MAX = 2_000;
@@ -21,9 +22,12 @@ export class StderrLog {
   readonly #tail: string[] = [];
   #partial = '';
   readonly #rate = new Rate(RATE_BYTES, BURST_BYTES);
+  readonly #secrets: () => readonly string[];
   #dropped = 0;
 
-  constructor(directory: string, fileName: string, maxBytes: number) {
+  /** @param secrets values that are not written down; asked for with each process */
+  constructor(directory: string, fileName: string, maxBytes: number, secrets: () => readonly string[]) {
+    this.#secrets = secrets;
     this.file = `${directory}/${fileName}`;
     this.#stream = createStream(fileName, {
       path: directory,
@@ -40,10 +44,14 @@ export class StderrLog {
   /** Follows one process's stderr to its end. */
   follow(source: Readable): void {
     const decoder = new StringDecoder('utf8');
-    source.on('data', (chunk: Buffer) => {
+    const mask = new Mask(this.#secrets());
+    const take = (chunk: Buffer): void => {
       this.#write(chunk);
       this.#lines(decoder.write(chunk));
-    });
+    };
+    source.on('data', (chunk: Buffer) => take(mask.push(chunk)));
+    // Not only at its end: the stream is cut when a grandchild holds it open.
+    source.once('close', () => take(mask.end()));
     source.on('error', () => {});
   }
 
