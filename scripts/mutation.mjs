@@ -25,10 +25,10 @@ const POLICIES = new Map([
   ['packages/runtime/src/mailbox.ts', ['mailbox']],
   ['packages/runtime/src/latency.ts', ['latency']],
   ['packages/runtime/src/naming.ts', ['naming']],
-  ['packages/runtime/src/batch/schedule.ts', ['batch-parts']],
+  ['packages/runtime/src/batch/schedule.ts', ['batch-schedule', 'batch-parts']],
   ['packages/runtime/src/batch/rate.ts', ['batch-pacing']],
   ['packages/runtime/src/batch/retry.ts', ['batch-pacing']],
-  ['packages/runtime/src/batch/line-set.ts', ['batch-journal']],
+  ['packages/runtime/src/batch/line-set.ts', ['line-set']],
   ['packages/runtime/src/batch/template.ts', ['batch-map']],
 ]);
 
@@ -62,7 +62,7 @@ function configFile() {
   const tests = [...new Set(chosen.flatMap(([, names]) => names))].map((name) => `test/unit/${name}.test.ts`);
   writeFileSync(
     vitest,
-    `export default ${JSON.stringify({ test: { include: tests, setupFiles: ['test/support/homes.ts'] } })};\n`,
+    `export default ${JSON.stringify({ test: { include: tests, setupFiles: ['test/support/homes.ts'], testTimeout: 60_000 } })};\n`,
   );
   const config = join(cache, 'stryker.config.json');
   writeFileSync(

@@ -61,6 +61,10 @@ class OwnRedis {
       { stdio: ['ignore', 'pipe', 'inherit'] },
     );
     this.#process = child;
+    // A command that fails leaves none behind.
+    const kill = () => child.kill('SIGKILL');
+    process.once('exit', kill);
+    child.once('exit', () => process.off('exit', kill));
     const said = [];
     for await (const line of createInterface({ input: child.stdout })) {
       said.push(line);

@@ -3,9 +3,12 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { judge } from '../../scripts/judge.mjs';
 import { type Packed, packAll } from '../../scripts/pack.mjs';
+
+// Compilers and installs, on cores that are busy with other tests.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
 
 const names = ['@bulkhead/workers', '@bulkhead/runtime', '@bulkhead/cluster', '@bulkhead/cli'];
 /** Nobody should wait for more; raise it when something that is worth it was added. */

@@ -4,8 +4,11 @@ import { cp, mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { useTempDir } from '../support/temp-dir.js';
+
+// Compilers and installs, on cores that are busy with other tests.
+vi.setConfig({ testTimeout: 240_000, hookTimeout: 300_000 });
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const program = join(root, 'scripts/node_modules/dependency-cruiser/bin/dependency-cruise.mjs');

@@ -1,5 +1,6 @@
 /** The part of the command line that spreads batches over many machines: its commands and options, each loaded when it is run. */
-import { clusterDefaults } from '@bulkhead/cluster/defaults';
+import type { clusterDefaults } from '@bulkhead/cluster/defaults';
+import { BulkheadError } from '@bulkhead/workers/errors';
 import type { Command } from 'commander';
 import type { StoreOptions } from './cluster/store-location.js';
 import type { StatusOptions } from './commands/batch-status.js';
@@ -15,14 +16,40 @@ type Choose = (run: (context: Context) => Promise<number>, options: CommonOption
 const MEBIBYTE = 1024 * 1024;
 const MS_PER_SECOND = 1_000;
 
+const NAMES = ['submit', 'worker', 'batches', 'batch-status', 'results', 'cancel'];
+
+/** The default numbers that `--help` shows; undefined where the package is not installed: most people do not need it. */
+export async function clusterNumbers(): Promise<typeof clusterDefaults | undefined> {
+  const found = await import('@bulkhead/cluster/defaults').catch(() => undefined);
+  return found?.clusterDefaults;
+}
+
+/** The same commands where the package is missing: they say what to install. */
+export function missingClusterCommands(program: Command, choose: Choose): void {
+  for (const name of NAMES) {
+    program
+      .command(`${name} [arguments...]`)
+      .description('batches over many machines; needs the package @bulkhead/cluster')
+      .allowUnknownOption()
+      .action(() =>
+        choose(() => {
+          const message =
+            `"bulkhead ${name}" needs the package @bulkhead/cluster, which brings the queue; ` +
+            'install it beside this one: npm install -g @bulkhead/cli @bulkhead/cluster';
+          throw new BulkheadError('UNSUPPORTED', message);
+        }, {}),
+      );
+  }
+}
+
 /** @param common adds the options that every command has which runs servers. */
 export function clusterCommands(
   program: Command,
   choose: Choose,
   common: (command: Command) => Command,
+  numbers: typeof clusterDefaults,
 ): void {
-  const { priority, attempts, chunkLines, shards, maxUnreadBytes, workerCalls, stopGraceMs } =
-    clusterDefaults;
+  const { priority, attempts, chunkLines, shards, maxUnreadBytes, workerCalls, stopGraceMs } = numbers;
   looking(program.command('submit <calls.jsonl>'))
     .description('put a batch (- for stdin) into a store, for the workers of many machines; prints its id')
     .option('--name <text>', 'what the batch is called (default: the name of the file)')

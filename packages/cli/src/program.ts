@@ -3,7 +3,7 @@
  * when it is run, so that `--help` stays cheap.
  */
 import { Command, CommanderError, Option } from 'commander';
-import { clusterCommands } from './cluster-commands.js';
+import { clusterCommands, clusterNumbers, missingClusterCommands } from './cluster-commands.js';
 import type { BatchCommandOptions } from './commands/batch.js';
 import type { CallCommandOptions } from './commands/call.js';
 import { configCommands } from './config-commands.js';
@@ -21,10 +21,11 @@ type Run = (context: Context) => Promise<number>;
 export async function main(args: readonly string[]): Promise<void> {
   let chosen: Run | undefined;
   let shown: CommonOptions = {};
+  const cluster = await clusterNumbers();
   const program = build((run, options) => {
     chosen = run;
     shown = options;
-  });
+  }, cluster);
   try {
     await program.parseAsync([...args], { from: 'user' });
   } catch (error) {
@@ -38,7 +39,10 @@ export async function main(args: readonly string[]): Promise<void> {
   }
 }
 
-function build(choose: (run: Run, options: CommonOptions) => void): Command {
+function build(
+  choose: (run: Run, options: CommonOptions) => void,
+  cluster: Awaited<ReturnType<typeof clusterNumbers>>,
+): Command {
   const program = new Command('bulkhead')
     .description('Calls tools of MCP servers, one or a million, each server in its own compartment.')
     .version(version(), '-V, --version', 'print the version')
@@ -122,7 +126,8 @@ Examples:
   residentCommands(program, choose, common);
   webCommand(program, choose, common);
   serveCommands(program, choose, common);
-  clusterCommands(program, choose, common);
+  if (cluster === undefined) missingClusterCommands(program, choose);
+  else clusterCommands(program, choose, common, cluster);
   return program;
 }
 

@@ -5,16 +5,16 @@ import { quoted } from './batch-figures.js';
 import { sizeText } from './sizes.js';
 
 export function warningsOf(status: BatchStatus): string[] {
-  const { id, state, lines, input, unreadBytes, plan, queues } = status;
-  const lonely = new Set(queues.filter(({ workers }) => workers === 0).map(({ server }) => server));
-  const warnings = [...lonely].map(
-    (server) => `no worker has server "${plain(server)}"; start one with: bulkhead worker --config FILE`,
+  const { id, state, submitting, lines, input, unreadBytes, plan, queues } = status;
+  const lonely = new Map(
+    queues.filter(({ workers }) => workers === 0).map((queue) => [queue.server, queue.unusable] as const),
   );
-  if (state === 'open') {
+  const warnings = [...lonely].map(([server, unusable]) => lonelyText(server, unusable));
+  if (state === 'open' && !submitting) {
     warnings.push(
       input === undefined
-        ? `${lines} lines are submitted so far; if that submission was ended, it cannot be continued, as it read a stream: bulkhead cancel ${id}`
-        : `${lines} lines are submitted so far; if that submission was ended, go on with: bulkhead submit ${quoted(plain(input.path))} --batch ${id}`,
+        ? `its submission ended after ${lines} lines, and cannot be continued, as it read a stream: bulkhead cancel ${id}`
+        : `its submission ended after ${lines} lines; go on with: bulkhead submit ${quoted(plain(input.path))} --batch ${id}`,
     );
   }
   if (unreadBytes > plan.maxUnreadBytes) {
@@ -23,4 +23,14 @@ export function warningsOf(status: BatchStatus): string[] {
     );
   }
   return warnings;
+}
+
+function lonelyText(server: string, unusable: BatchStatus['queues'][number]['unusable']): string {
+  const name = plain(server);
+  const [first] = unusable;
+  if (first === undefined)
+    return `no worker has server "${name}"; start one with: bulkhead worker --config FILE`;
+  const { worker, reason } = first;
+  const others = unusable.length === 1 ? '' : ` (and ${unusable.length - 1} more)`;
+  return `no worker can use server "${name}" now; ${plain(worker.host)}:${worker.pid}${others}: ${plain(reason)}`;
 }

@@ -26,12 +26,13 @@ const TOLD: ReadonlySet<ServerState> = new Set(['backoff', 'quarantined', 'needs
 
 /** Resolves when the worker has ended: by a signal, or by idleness. */
 export async function live(
-  worker: ClusterWorker,
+  makeWorker: (onWarning: (message: string) => void) => ClusterWorker,
   runtime: RuntimeApi,
   { servers, place, idleMs }: LifeFacts,
   { output, interrupt }: Context,
 ): Promise<void> {
-  const line = new LiveLine(output, { everyMs: TELL_EVERY_MS }, statusLine(worker, output.json));
+  const worker = makeWorker((message) => line.note(`warning: ${plain(message)}`));
+  const line: LiveLine = new LiveLine(output, { everyMs: TELL_EVERY_MS }, statusLine(worker, output.json));
   line.note(
     `worker ${hostname()}:${process.pid} takes calls of ${servers.map(plain).join(', ')} from ${plain(place)}`,
   );
@@ -83,9 +84,12 @@ function statusLine(worker: ClusterWorker, json: boolean): () => string {
   const rate = new RateMeter();
   rate.look(0, performance.now());
   return () => {
-    const { queues, ...stats } = worker.stats();
+    const { queues, unusable, ...stats } = worker.stats();
     const perSecond = Math.round(rate.look(stats.done, performance.now()) ?? 0);
-    if (json) return JSON.stringify({ worker: { ...stats, queues, perSecond } });
+    if (json)
+      return JSON.stringify({
+        worker: { ...stats, queues, unusable: Object.fromEntries(unusable), perSecond },
+      });
     return `${stats.done} lines done (${perSecond}/s), ${stats.inFlight} in flight, ${stats.chunks} chunks of ${queues.length} queues`;
   };
 }

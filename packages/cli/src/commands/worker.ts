@@ -45,14 +45,17 @@ export async function worker(options: WorkerOptions, context: Context): Promise<
           const report = await interrupt.race(runtime.ready());
           const servers = usable(report, config, context);
           if (servers.length === 0) return worst(report);
-          const worker = cluster.worker({
-            runtime,
-            servers,
-            windows: new Map(config.servers.map(({ name, spec }) => [name, spec.options.window])),
-            signal: interrupt.signal,
-            ...(concurrency === undefined ? {} : { concurrency }),
-          });
-          await live(worker, runtime, { servers, place: cluster.place, idleMs }, context);
+          const makeWorker = (onWarning: (message: string) => void) =>
+            cluster.worker({
+              runtime,
+              // Those that cannot be used now may be later.
+              servers: config.servers.map(({ name }) => name),
+              windows: new Map(config.servers.map(({ name, spec }) => [name, spec.options.window])),
+              signal: interrupt.signal,
+              onWarning,
+              ...(concurrency === undefined ? {} : { concurrency }),
+            });
+          await live(makeWorker, runtime, { servers, place: cluster.place, idleMs }, context);
           return exitCode.ok;
         },
         records,

@@ -6,10 +6,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { Board } from '../board.js';
 import { now } from '../clock.js';
-import { MAX_TIMER_MS } from '../defaults.js';
 import { encodeError, type WireError } from '../errors.js';
 import { IdTable } from '../id-table.js';
-import type { ErrorCode } from '../outcomes.js';
 import {
   CALL_STRIDE,
   type LaneExtra,
@@ -20,6 +18,8 @@ import {
 } from '../protocol.js';
 import { Asks } from './asks.js';
 import { DataPort } from './data-port.js';
+import { Deadlines } from './deadlines.js';
+import { Frames } from './frames.js';
 import {
   answersText,
   type InputRequired,
@@ -27,34 +27,12 @@ import {
   largeNeedsInput,
   needsInput,
 } from './input-rounds.js';
+import { type LaneCall, serverError } from './lane-call.js';
 import type { OutputChecker } from './output-checker.js';
 import { resultSpan, resultSpanBytes } from './result-span.js';
 import type { Dialect } from './session.js';
 import type { Spill } from './spill.js';
 import type { LaneSink, LargeResponse, Response, WireTransport } from './transport.js';
-
-/** One call from the moment it arrives in this thread until it is settled. */
-interface LaneCall {
-  port: DataPort;
-  id: number;
-  /** Empty for `tools/call`; then `tool` is a tool's name, else the method again. */
-  method: string;
-  tool: string;
-  args: string;
-  /** Members of `_meta` that the caller brings, as JSON text, each with a comma before it; mostly empty. */
-  meta: string;
-  idleMs: number;
-  /** Process clock, ms. */
-  idleAt: number;
-  hardAt: number;
-  /** 0 while it waits for a place in the window. */
-  wireId: number;
-  /** Members of `params` that answer the server's questions, as JSON text; empty before the first round. */
-  answers: string;
-  rounds: number;
-  /** Set while the agent answers the server's questions: the call is in nobody's hands but ours. */
-  asking: AbortController | undefined;
-}
 
 export interface LaneOptions {
   server: string;
@@ -74,20 +52,23 @@ export class Lane implements LaneSink {
   readonly #options: LaneOptions;
   readonly #ports = new Set<DataPort>();
   readonly #asks: Asks;
-  /** 0 while deadlines run. */
-  #pausedAt = 0;
   readonly #inFlight = new IdTable<LaneCall>();
   /** Calls that arrived and wait for the window or for the transport to drain, in order. */
   #waiting: LaneCall[] = [];
   #transport: WireTransport | undefined;
   #dialect: Dialect | undefined;
-  #toolJson = new Map<string, string>();
-  #timer: NodeJS.Timeout | undefined;
-  #timerAt = Number.POSITIVE_INFINITY;
+  readonly #frames = new Frames();
+  readonly #deadlines = new Deadlines(
+    (at) => this.#expire(at),
+    (passedMs) => this.#shift(passedMs),
+  );
 
   constructor(options: LaneOptions) {
     this.#options = options;
-    this.#asks = new Asks(options.askTimeoutMs, { first: () => this.#pause(), last: () => this.#resume() });
+    this.#asks = new Asks(options.askTimeoutMs, {
+      first: () => this.#deadlines.pause(),
+      last: () => this.#deadlines.resume(),
+    });
   }
 
   addPort(port: MessagePort, sent: SharedArrayBuffer): void {
@@ -142,19 +123,12 @@ export class Lane implements LaneSink {
     return this.#asks.ask(port, method, params, signal);
   }
 
-  /** Deadlines stand still from here … */
-  #pause(): void {
-    this.#pausedAt = now();
-  }
-
-  /** … to here, and then move by what passed. */
-  #resume(): void {
-    const passed = now() - this.#pausedAt;
-    this.#pausedAt = 0;
+  /** After deadlines stood still: they move by what passed. */
+  #shift(passedMs: number): void {
     for (const call of [...this.#inFlight.values(), ...this.#waiting]) {
-      call.idleAt += passed;
-      call.hardAt += passed;
-      this.#arm(Math.min(call.idleAt, call.hardAt));
+      call.idleAt += passedMs;
+      call.hardAt += passedMs;
+      this.#deadlines.arm(Math.min(call.idleAt, call.hardAt));
     }
   }
 
@@ -202,7 +176,7 @@ export class Lane implements LaneSink {
       this.#waiting.push(call);
       due = Math.min(due, call.idleAt, call.hardAt);
     }
-    this.#arm(due);
+    this.#deadlines.arm(due);
     this.#options.board.add(this.#options.slot, 'calls', id - (request[1] as number));
     this.#pump();
     this.#publish();
@@ -238,7 +212,7 @@ export class Lane implements LaneSink {
       this.#inFlight.set(call.wireId, call);
       // Before the write: a thread that dies in between leaves the call "sent", which is the safe side.
       call.port.markSent(call.id);
-      frames += this.#frame(call);
+      frames += this.#frames.frame(call, this.#dialect?.meta());
       if (frames.length > 1024 * 1024) break; // the rest when the transport has drained
     }
     if (taken === 0) return;
@@ -246,40 +220,6 @@ export class Lane implements LaneSink {
     if (frames !== '') transport.writeFrames(frames);
     if (this.#waiting.length > 0 && !transport.congested && this.#inFlight.size < this.#options.window)
       this.#pump();
-  }
-
-  #frame(call: LaneCall): string {
-    let name = this.#toolJson.get(call.tool);
-    if (name === undefined) {
-      name = JSON.stringify(call.tool);
-      this.#toolJson.set(call.tool, name);
-    }
-    const id = call.wireId;
-    if (this.#dialect !== undefined) return this.#modernFrame(call, name, this.#dialect.meta());
-    if (call.method !== '') return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${call.args}}\n`;
-    return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},"_meta":{"progressToken":${id}${call.meta}}}}\n`;
-  }
-
-  #modernFrame(call: LaneCall, name: string, meta: string): string {
-    const id = call.wireId;
-    const envelope = `"_meta":{${meta},"progressToken":${id}${call.meta}}${call.answers}`;
-    if (call.method === '') {
-      return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":${name},"arguments":${call.args},${envelope}}}\n`;
-    }
-    // A `_meta` of the caller's own is joined with the envelope, which counts: one member cannot stand there twice.
-    if (call.args.includes('"_meta"')) {
-      const { _meta, ...others } = JSON.parse(call.args);
-      const merged = {
-        ...(typeof _meta === 'object' ? _meta : {}),
-        ...JSON.parse(`{${meta}}`),
-        progressToken: id,
-      };
-      const rest = JSON.stringify({ ...others, _meta: merged }).slice(0, -1);
-      return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${rest}${call.answers}}}\n`;
-    }
-    const own = call.args.slice(1).trimStart();
-    const params = own === '}' ? `{${envelope}}` : `{${envelope},${own}`;
-    return `{"jsonrpc":"2.0","id":${id},"method":${name},"params":${params}}\n`;
   }
 
   /** Requests that this era has no method for are answered by the session. */
@@ -405,8 +345,8 @@ export class Lane implements LaneSink {
       call.wireId = transport.claimId();
       call.idleAt = now() + call.idleMs;
       this.#inFlight.set(call.wireId, call);
-      transport.writeFrames(this.#frame(call));
-      this.#arm(Math.min(call.idleAt, call.hardAt));
+      transport.writeFrames(this.#frames.frame(call, this.#dialect?.meta()));
+      this.#deadlines.arm(Math.min(call.idleAt, call.hardAt));
     } catch (error) {
       asking.abort(); // the other questions of this round
       if (this.#inFlight.get(call.wireId) !== call) return;
@@ -503,22 +443,7 @@ export class Lane implements LaneSink {
     call.port.reply(call.id, laneStatus.failed, full, null);
   }
 
-  /**
-   * One timer for the earliest deadline. The calls in flight are at most a window, so a scan when it fires is cheaper
-   * than keeping a wheel in order for every call.
-   */
-  #arm(at: number): void {
-    if (at >= this.#timerAt) return;
-    clearTimeout(this.#timer);
-    this.#timerAt = at;
-    this.#timer = setTimeout(() => this.#expire(), Math.min(Math.max(1, at - now()), MAX_TIMER_MS));
-    this.#timer.unref();
-  }
-
-  #expire(): void {
-    this.#timerAt = Number.POSITIVE_INFINITY;
-    if (this.#pausedAt !== 0) return; // armed again when it resumes
-    const at = now();
+  #expire(at: number): void {
     let next = Number.POSITIVE_INFINITY;
     for (const call of this.#inFlight.values()) {
       const due = Math.min(call.idleAt, call.hardAt);
@@ -538,7 +463,7 @@ export class Lane implements LaneSink {
       }
       this.#waiting = kept;
     }
-    if (Number.isFinite(next)) this.#arm(next);
+    this.#deadlines.arm(next);
     this.#pump();
     this.#publish();
   }
@@ -569,15 +494,4 @@ export class Lane implements LaneSink {
     for (const port of this.#ports) port.flush();
     this.#options.board.set(this.#options.slot, 'inFlight', this.#inFlight.size + this.#waiting.length);
   }
-}
-
-function serverError(name: string, error: { code: number; message: string; data?: unknown }): WireError {
-  const code: ErrorCode = 'PROTOCOL_ERROR';
-  const data: Record<string, unknown> = { jsonRpcCode: error.code };
-  if (error.data !== undefined) data.jsonRpcData = error.data;
-  return {
-    code,
-    message: `${name}: the server refused the call: ${error.message} (JSON-RPC ${error.code})`,
-    data,
-  };
 }

@@ -1,0 +1,1 @@
+export function publicEntries(): { specifier: string; source: string }[];
