@@ -33,32 +33,24 @@ import type {
   ToolResult,
 } from './api.js';
 import { AskDesk } from './asks.js';
-import { argumentsText, PendingCall } from './call.js';
 import { callMany } from './call-many.js';
+import { CallPath } from './call-path.js';
 import { Catalog, isEmpty } from './catalog.js';
 import { formatProblem, type LoadedConfig } from './config/types.js';
 import { RuntimeListeners } from './events.js';
-import {
-  type CallGate,
-  freshCallId,
-  type GatedCall,
-  type GateFacts,
-  gatedMethods,
-  throughGate,
-} from './gate.js';
+import type { CallGate, GatedCall, GateFacts } from './gate.js';
 import type { Limits } from './limits.js';
 import type { Logger } from './logging/logger.js';
 import type { CpuPool } from './pool.js';
 import { readyReport, settled } from './readiness.js';
-import { metaText, withMeta } from './request-meta.js';
-import { type SendRequest, SessionWishes } from './requests.js';
+import { SessionWishes } from './requests.js';
 import { ServerCommands } from './server-commands.js';
 import { type RefContext, ServerRef } from './server-ref.js';
 import { type ViewContext, viewOf } from './server-view.js';
 import { Sweep } from './sweep.js';
 import type { MakeTelemetry } from './telemetry/open.js';
 import type { Telemetry } from './telemetry/telemetry.js';
-import { refused, type Witness, witnessed } from './witness.js';
+import type { Witness } from './witness.js';
 
 export interface AgentInit {
   board: Board;
@@ -95,9 +87,7 @@ export abstract class AgentRuntime implements RuntimeApi {
   readonly #viewContext: ViewContext;
   readonly #sweep: Sweep;
   readonly #gate: CallGate | undefined;
-  readonly #witness: Witness | undefined;
-  /** The same on the way of this thread's own calls, where its refusals are seen. */
-  readonly #callGate: CallGate | undefined;
+  readonly #calls: CallPath;
   readonly #telemetry: Telemetry | undefined;
   #takenHash: string | undefined;
 
@@ -124,19 +114,26 @@ export abstract class AgentRuntime implements RuntimeApi {
     this.#viewContext = {
       catalog: this.#catalog,
       commands: this.commands,
-      call: (ref, tool, args, options) => this.#call(ref, tool, args, options),
-      request: (ref) => this.#gatedRequest(ref),
+      call: (ref, tool, args, options) => this.#calls.call(ref, tool, args, options),
+      request: (ref) => this.#calls.gatedRequest(ref),
       trust: (name) => this.trustOf(name),
       wishes: (name) => this.#wishesOf(name),
       warn: (warning) => this.events.warn(warning),
     };
-    this.#witness = witness;
     this.#gate = gate?.({
       origin: (server) => this.trustOf(server),
       tool: (server, tool) => this.#catalog.byOrigin(server, tool),
     });
     this.#telemetry = telemetry?.({ refs: this.refs, transport: (server) => this.transportOf(server) });
-    this.#callGate = this.#gate && (this.#telemetry?.gate(this.#gate) ?? this.#gate);
+    this.#calls = new CallPath({
+      catalog: this.#catalog,
+      // With telemetry, where its refusals are seen.
+      gate: this.#gate && (this.#telemetry?.gate(this.#gate) ?? this.#gate),
+      witness,
+      telemetry: this.#telemetry,
+      trust: (server) => this.trustOf(server),
+      over: () => this.over,
+    });
   }
 
   get gated(): boolean {
@@ -217,8 +214,8 @@ export abstract class AgentRuntime implements RuntimeApi {
     options?: CallOptions,
   ): Promise<ToolResult> {
     const tool = this.#catalog.byFullName(fullName);
-    if (tool === undefined) return this.#refuse(this.#unknownTool(fullName), null, fullName, options);
-    return this.#call(this.#ref(tool.server), tool.name, args, options);
+    if (tool === undefined) return this.#calls.refuse(this.#unknownTool(fullName), null, fullName, options);
+    return this.#calls.call(this.#ref(tool.server), tool.name, args, options);
   }
 
   callMany(
@@ -362,102 +359,6 @@ export abstract class AgentRuntime implements RuntimeApi {
 
   // ── inside ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #call(
-    ref: ServerRef,
-    tool: string,
-    args: Record<string, unknown> | RawArguments | undefined,
-    options: CallOptions | undefined,
-  ): Promise<ToolResult> {
-    if (this.over !== undefined) {
-      const error = new BulkheadError('CLOSED', `${ref.name}.${tool}: ${this.over}`, {
-        server: ref.name,
-        tool,
-      });
-      return this.#refuse(error, ref.name, tool, options);
-    }
-    let text: string;
-    try {
-      text = argumentsText(ref.name, tool, args);
-    } catch (error) {
-      return this.#refuse(error, ref.name, tool, options);
-    }
-    const gate = this.#callGate;
-    const witness = this.#witness;
-    if (gate === undefined && witness === undefined) return this.#send(ref, tool, text, options);
-    const callId = options?.callId ?? freshCallId();
-    const call = { callId, route: options?.route ?? 'direct', server: ref.name, tool, args: text } as const;
-    const send = () => this.#send(ref, tool, text, options);
-    const sent = gate === undefined ? send() : throughGate(gate, call, options?.signal, send);
-    return witness === undefined ? sent : witnessed(witness, call, sent);
-  }
-
-  /** The end of a call that could not be made. */
-  #refuse(
-    error: unknown,
-    server: string | null,
-    tool: string,
-    options: CallOptions | undefined,
-  ): Promise<never> {
-    if (this.#witness !== undefined) {
-      const { callId = freshCallId(), route = 'direct' } = options ?? {};
-      refused(this.#witness, { callId, route, server, tool, args: undefined }, error);
-    }
-    return Promise.reject(error);
-  }
-
-  #send(ref: ServerRef, tool: string, text: string, options: CallOptions | undefined): Promise<ToolResult> {
-    // A trusted server's word that repeating does no harm stands for the caller's, who may still say no.
-    const known =
-      options?.idempotent === undefined && this.#mayRepeat(ref.name, tool)
-        ? { ...options, idempotent: true }
-        : options;
-    const call = new PendingCall(ref.name, tool, text, known, ref.options);
-    if (options?.meta !== undefined) call.meta = metaText(options.meta);
-    this.#telemetry?.begin(call);
-    ref.submit(call, options?.signal);
-    return call.promise;
-  }
-
-  #mayRepeat(server: string, tool: string): boolean {
-    if (this.trustOf(server)?.trusted !== true) return false;
-    const annotations = this.#catalog.byOrigin(server, tool)?.annotations;
-    return annotations?.readOnlyHint === true || annotations?.idempotentHint === true;
-  }
-
-  /** The same for what a caller asks; what was granted once and is repeated to a new session is not asked again. */
-  #gatedRequest(ref: ServerRef): SendRequest {
-    const send = this.#request(ref);
-    const gate = this.#callGate;
-    const witness = this.#witness;
-    if (gate === undefined && witness === undefined) return send;
-    return (method, params, options) => {
-      const route = gatedMethods.get(method);
-      if (route === undefined) return send(method, params, options);
-      const callId = options?.callId ?? freshCallId();
-      const call = { callId, route, server: ref.name, tool: method, args: JSON.stringify(params) };
-      const pass = () => send(method, params, options);
-      const sent = gate === undefined ? pass() : throughGate(gate, call, options?.signal, pass);
-      return witness === undefined ? sent : witnessed(witness, call, sent);
-    };
-  }
-
-  #request(ref: ServerRef): SendRequest {
-    return (method, params, options) => {
-      if (this.over !== undefined) {
-        return Promise.reject(new BulkheadError('CLOSED', `${ref.name}: ${this.over}`, { server: ref.name }));
-      }
-      const call = new PendingCall(ref.name, method, JSON.stringify(params), options, ref.options, 'request');
-      if (options?.meta !== undefined) call.meta = metaText(options.meta);
-      this.#telemetry?.begin(call, params);
-      if (call.meta !== '') {
-        call.args = JSON.stringify(withMeta(params, call.meta));
-        call.meta = '';
-      }
-      ref.submit(call, options?.signal);
-      return call.promise;
-    };
-  }
-
   #wishesOf(name: string): SessionWishes {
     const wishes = this.#wishes.get(name) ?? new SessionWishes();
     this.#wishes.set(name, wishes);
@@ -500,6 +401,6 @@ export abstract class AgentRuntime implements RuntimeApi {
   /** A new session knows nothing of what was asked of the last one. */
   #repeatWishes(server: string): void {
     const ref = this.refs.get(server);
-    if (ref !== undefined) void this.#wishes.get(server)?.repeat(this.#request(ref));
+    if (ref !== undefined) void this.#wishes.get(server)?.repeat(this.#calls.request(ref));
   }
 }

@@ -1,3 +1,6 @@
+/** 1 with the result, 0 with the error, as JSON text. */
+export type AskAnswer = [1 | 0, string];
+
 /** The agent's answers to what servers ask: runs the handlers, fills defaults, and never throws across the port. */
 import { AUTHORIZE, encodeError, type HandlerSet, type LaneAsk, type WireError } from '@bulkhead/workers';
 import type { AgentHandlers, AskContext, ElicitationAnswer } from './api.js';
@@ -28,7 +31,7 @@ export class AskDesk {
     server: string,
     ask: Extract<LaneAsk, { type: 'ask' }>,
     signal: AbortSignal,
-  ): Promise<[1 | 0, string]> {
+  ): Promise<AskAnswer> {
     try {
       const result = await this.#run(ask.method, ask.params, { server, signal });
       return [1, JSON.stringify(result)];

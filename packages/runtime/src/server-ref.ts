@@ -2,7 +2,6 @@
  * The agent's handle of one server. It outlives generations: calls wait in its mailbox while the server is starting
  * or restarting, leave through the data port of the moment, and are told apart by id. It owns promises, nothing else.
  */
-import { type MessagePort, receiveMessageOnPort } from 'node:worker_threads';
 import {
   type Board,
   type BulkheadError,
@@ -11,7 +10,6 @@ import {
   type LaneAsk,
   type LaneExtra,
   type LaneReply,
-  type LaneRequest,
   laneOp,
   laneStatus,
   mayBecomeReady,
@@ -21,16 +19,17 @@ import {
   type ServerOptions,
   type ServerState,
   type SupervisorNotice,
-  TOOL_NAMES_MAX,
   type WireError,
 } from '@bulkhead/workers';
 import type { ServerStats } from './api.js';
 import type { AskDesk } from './asks.js';
 import { Breaker, type BreakerState } from './breaker.js';
 import type { PendingCall } from './call.js';
+import { DataLink } from './data-link.js';
 import { LatencyRecorder } from './latency.js';
 import { Mailbox } from './mailbox.js';
 import { LaneToolResult } from './result.js';
+import { ServerQuestions } from './server-questions.js';
 import { dropSpilled } from './spilled-file.js';
 
 /** What the runtime lends to its refs. */
@@ -47,19 +46,8 @@ export interface RefContext {
   drained: (server: string) => void;
 }
 
-/** What is chained to it runs at the end of the turn's microtasks. */
-const TURN = Promise.resolve();
-
 /** The server wants the person to visit URLs before it goes on (2025-11-25). */
 const URL_ELICITATION_REQUIRED = -32042;
-
-interface Link {
-  port: MessagePort;
-  generation: number;
-  slot: number;
-  /** Highest call id handed to the transport; above it nothing was sent. */
-  sent: Int32Array;
-}
 
 export class ServerRef {
   readonly name: string;
@@ -76,19 +64,14 @@ export class ServerRef {
    */
   startAsked = false;
   #nextTryAt = 0;
-  #link: Link | undefined;
-  #lastId = 0;
+  #link: DataLink | undefined;
   readonly #calls = new IdTable<PendingCall>();
-  readonly #toolNames = new Map<string, number>();
   readonly #mailbox: Mailbox<PendingCall>;
-  #outbox: LaneRequest = [];
-  #flushing = false;
   readonly #outcomes = new Map<Outcome, number>();
   readonly #latency = new LatencyRecorder();
   readonly #breaker = new Breaker();
   #total = 0;
-  readonly #openAsks = new Map<number, AbortController>();
-  #pausedAt = 0;
+  readonly #questions: ServerQuestions;
 
   constructor(name: string, options: ServerOptions, lazy: boolean, context: RefContext) {
     this.name = name;
@@ -100,6 +83,9 @@ export class ServerRef {
       queueMax: options.queueMax,
       queueMaxBytes: options.queueMaxBytes,
       onSaturated: (saturated) => (saturated ? context.saturated(name) : context.drained(name)),
+    });
+    this.#questions = new ServerQuestions(name, context.asks, (passedMs) => {
+      for (const call of [...this.#calls.values(), ...this.#mailbox.waiting()]) call.postpone(passedMs);
     });
   }
 
@@ -148,34 +134,8 @@ export class ServerRef {
     }
   }
 
-  /** The server asks something; its calls' deadlines stand still until it is answered. */
-  #asked(ask: LaneAsk): void {
-    if (ask.type === 'ask-cancelled') {
-      this.#openAsks.get(ask.id)?.abort();
-      return;
-    }
-    const link = this.#link;
-    const abort = new AbortController();
-    if (this.#openAsks.size === 0) this.#pausedAt = now();
-    this.#openAsks.set(ask.id, abort);
-    void this.#context.asks.answer(this.name, ask, abort.signal).then((answer) => {
-      this.#openAsks.delete(ask.id);
-      if (this.#openAsks.size === 0) this.#unpause();
-      if (link === this.#link)
-        link?.port.postMessage([laneOp.answer, ask.id, ...answer] satisfies LaneRequest);
-    });
-  }
-
-  #unpause(): void {
-    const passed = now() - this.#pausedAt;
-    for (const call of [...this.#calls.values(), ...this.#mailbox.waiting()]) {
-      call.postpone(passed);
-    }
-  }
-
   notify(method: string, params: Record<string, unknown>): void {
-    if (this.state === 'ready')
-      this.#link?.port.postMessage([laneOp.notify, method, JSON.stringify(params)] satisfies LaneRequest);
+    if (this.state === 'ready') this.#link?.tell([laneOp.notify, method, JSON.stringify(params)]);
   }
 
   /** Somebody acted by hand: what was learnt about the server before does not count any more. */
@@ -209,43 +169,15 @@ export class ServerRef {
     });
   }
 
-  /** Everything posted in one turn of the loop leaves as one message. */
+  /** To the server thread of the moment; the mailbox lets a call out only while there is one. */
   #post(call: PendingCall, at: number): void {
-    const id = ++this.#lastId;
-    call.id = id;
+    const link = this.#link;
+    if (link === undefined) throw new Error(`"${this.name}" is called without a port`);
+    call.id = link.post(call);
     call.postedAt = at;
     call.attempts++;
-    this.#calls.set(id, call);
-    const op = call.kind === 'call' ? laneOp.call : laneOp.request;
-    if (this.#outbox.length > 0 && this.#outbox[0] !== op) this.#flush();
-    if (this.#outbox.length === 0) this.#outbox.push(op, id);
-    const tool = op === laneOp.call ? this.#toolWord(call.tool) : call.tool;
-    const hardAt = Math.ceil(call.hardAt);
-    if (call.meta === '') this.#outbox.push(tool, call.args, call.idleMs, Math.ceil(call.idleAt), hardAt);
-    else this.#outbox.push(tool, call.args, call.idleMs, Math.ceil(call.idleAt), -hardAt, call.meta);
-    if (!this.#flushing) {
-      this.#flushing = true;
-      // Not queueMicrotask: Node makes an AsyncResource for each of those.
-      void TURN.then(this.#flush);
-    }
+    this.#calls.set(call.id, call);
   }
-
-  /** What stands for the tool's name on this port: see {@link LaneRequest}. */
-  #toolWord(tool: string): string | number {
-    const names = this.#toolNames;
-    const known = names.get(tool);
-    if (known !== undefined) return known;
-    if (names.size < TOOL_NAMES_MAX) names.set(tool, names.size);
-    return tool;
-  }
-
-  readonly #flush = (): void => {
-    this.#flushing = false;
-    if (this.#outbox.length === 0 || this.#link === undefined) return;
-    const request = this.#outbox;
-    this.#outbox = [];
-    this.#link.port.postMessage(request);
-  };
 
   readonly #cancel = (call: PendingCall): void => {
     if (call.done) return;
@@ -260,14 +192,18 @@ export class ServerRef {
   /** Gives up a posted call: the server thread is told, a late answer finds nobody. */
   #forget(call: PendingCall): void {
     if (this.#calls.take(call.id) === undefined) return;
-    this.#flush(); // the cancellation must not overtake the call
-    this.#link?.port.postMessage([laneOp.cancel, call.id]);
+    this.#link?.cancel(call.id);
     this.#next(now());
   }
 
   readonly #receive = (message: LaneReply | LaneAsk): void => {
     if (Array.isArray(message)) this.#replied(message);
-    else this.#asked(message);
+    else {
+      const link = this.#link;
+      this.#questions.heard(message, (id, answer) => {
+        if (link === this.#link) link?.tell([laneOp.answer, id, ...answer]);
+      });
+    }
   };
 
   #replied(replies: LaneReply): void {
@@ -408,15 +344,11 @@ export class ServerRef {
   // ── the server's life, as told by the supervisor ────────────────────────────────────────────────────────────────
 
   connect(notice: Extract<SupervisorNotice, { type: 'port' }>): void {
-    const { port, generation, slot, sent } = notice;
     if (this.#link !== undefined) this.#replaced(this.#link);
-    const link: Link = { port, generation, slot, sent: new Int32Array(sent) };
-    this.#link = link;
-    this.#lastId = 0;
-    this.#toolNames.clear();
-    port.on('message', this.#receive);
-    port.once('close', () => this.#portClosed(link));
-    port.unref();
+    this.#link = new DataLink(notice, {
+      message: this.#receive,
+      close: (link) => this.#portClosed(link),
+    });
   }
 
   moved(notice: Extract<SupervisorNotice, { type: 'state' }>): void {
@@ -427,7 +359,7 @@ export class ServerRef {
     this.#nextTryAt = now() + (notice.nextTryMs ?? 0);
     if (this.#lost !== undefined) this.#settleLost();
     if (notice.state === 'ready') {
-      this.#mailbox.setWindow(this.options.window);
+      this.#admit();
       this.#pump();
       return;
     }
@@ -442,10 +374,15 @@ export class ServerRef {
     this.#recall();
   }
 
+  /** A port that closed may be known before the state that explains it: then calls wait. */
+  #admit(): void {
+    this.#mailbox.setWindow(this.#link === undefined ? 0 : this.options.window);
+  }
+
   /** The same for calls that the thread holds for its next process: without a connection the watermark stands still. */
   #recall(): void {
     if (this.#link === undefined) return;
-    const sentUpTo = Atomics.load(this.#link.sent, 0);
+    const { sentUpTo } = this.#link;
     for (const call of this.#calls.values()) {
       if (call.id <= sentUpTo) continue;
       call.attempts--; // it was handed to the thread, never to a server
@@ -466,30 +403,24 @@ export class ServerRef {
    * The next generation's port can be heard of before the close of the last one: an agent that was busy finds both at
    * once, in any order. What the old port still holds is taken in, then its calls are lost like any others.
    */
-  #replaced(link: Link): void {
-    for (
-      let left = receiveMessageOnPort(link.port);
-      left !== undefined;
-      left = receiveMessageOnPort(link.port)
-    )
-      this.#receive(left.message);
+  #replaced(link: DataLink): void {
+    link.drain();
     this.#portClosed(link);
-    link.port.close();
   }
 
-  #portClosed(link: Link): void {
+  #portClosed(link: DataLink): void {
     if (this.#link !== link) return;
     this.#settleLost(); // of the port before, if the supervisor has not said why yet
     this.#link = undefined;
-    this.#outbox = [];
+    link.close();
     this.#mailbox.setWindow(0);
     const calls = this.#calls.values();
     this.#calls.clear();
     this.#mailbox.lostInFlight();
-    for (const ask of this.#openAsks.values()) ask.abort();
+    this.#questions.abort();
     if (calls.length === 0) return;
     // Read now: the next generation has a buffer of its own.
-    const sentUpTo = Atomics.load(link.sent, 0);
+    const { sentUpTo } = link;
     const timer = setTimeout(() => this.#settleLost(), 500);
     this.#lost = { calls, sentUpTo, timer };
     if (this.state !== 'ready') this.#settleLost();
@@ -525,7 +456,7 @@ export class ServerRef {
       clearTimeout(lost.timer);
       for (const call of lost.calls) this.#leave(call, code, why, call.id <= lost.sentUpTo);
     }
-    const sentUpTo = this.#link === undefined ? Number.POSITIVE_INFINITY : Atomics.load(this.#link.sent, 0);
+    const sentUpTo = this.#link?.sentUpTo ?? Number.POSITIVE_INFINITY;
     for (const call of this.#calls.values()) this.#leave(call, code, why, call.id <= sentUpTo);
     this.#calls.clear();
     for (const call of [...this.#mailbox.waiting()]) {
@@ -534,8 +465,7 @@ export class ServerRef {
     }
     this.#mailbox.lostInFlight();
     this.#mailbox.setWindow(0);
-    this.#outbox = [];
-    this.#link?.port.close();
+    this.#link?.close();
     this.#link = undefined;
     this.state = 'stopped';
   }
@@ -562,7 +492,7 @@ export class ServerRef {
     this.options = options;
     this.lazy = lazy;
     this.#mailbox.setLimits(options.queueMax, options.queueMaxBytes);
-    if (this.state === 'ready') this.#mailbox.setWindow(options.window);
+    if (this.state === 'ready') this.#admit();
   }
 
   /** A new supervisor takes over: calls may wait for it as for any start. */
@@ -574,7 +504,7 @@ export class ServerRef {
 
   /** The one sweep: calls that wait too long here, and the backstop behind a server thread that cannot keep time. */
   sweep(at: number): void {
-    if (this.#openAsks.size > 0) return; // a person is being asked
+    if (this.#questions.isOpen) return; // a person is being asked
     for (const call of [...this.#mailbox.waiting()]) {
       if (call.dueAt > at) continue;
       this.#mailbox.remove(call);
