@@ -46,7 +46,12 @@ test('a program that serves its runtime decides about each call by its gate, wit
   try {
     const clientInfo = { name: 't', version: '1' };
     await ask(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo });
-    const allowed = await ask(2, 'tools/call', { name: 'mcp__s__echo', arguments: { text: 'hello' } });
+    const traceparent = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`;
+    const allowed = await ask(2, 'tools/call', {
+      name: 'mcp__s__echo',
+      arguments: { text: 'hello' },
+      _meta: { traceparent, 'other/member': 'of the client' },
+    });
     expect(allowed.result).toEqual({ content: [{ type: 'text', text: 'hello' }] });
     const denied = await ask(3, 'tools/call', { name: 'mcp__s__fail', arguments: { text: 'x' } });
     expect(denied.result).toMatchObject({
@@ -55,8 +60,11 @@ test('a program that serves its runtime decides about each call by its gate, wit
     });
     expect(JSON.stringify(denied.result.content)).toContain('only echo is allowed');
     expect(routes).toEqual(['control', 'control']);
-    const calls = readRecord(path('record')).methods.filter((method) => method === 'tools/call');
-    expect(calls).toHaveLength(1);
+    const calls = readRecord(path('record')).messages.filter(({ method }) => method === 'tools/call');
+    // The trace goes on through us; what else the client says of its request stays here.
+    expect(calls.map(({ params }) => params?._meta)).toEqual([
+      { progressToken: expect.anything(), traceparent },
+    ]);
   } finally {
     await service.close();
   }

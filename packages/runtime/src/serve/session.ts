@@ -162,7 +162,7 @@ export class ServedSession {
     const { runtime, offers, asks } = this.#front;
     const tool = await offers.tool(name);
     const token = extra._meta?.progressToken;
-    const options: CallOptions = { signal: extra.signal, route: 'control' };
+    const options: CallOptions = { signal: extra.signal, route: 'control', ...traceOf(extra._meta) };
     if (token !== undefined) {
       options.onProgress = (progress) => {
         const params = { ...progress, progressToken: token };
@@ -232,4 +232,11 @@ function text(params: Params, member: string): string {
 
 function key(server: string, uri: string): string {
   return `${server.length}:${server}${uri}`;
+}
+
+/** The client's trace goes on through us; nothing else of its `_meta` is the server's business. */
+function traceOf(meta: Params | undefined): Pick<CallOptions, 'meta'> {
+  const { traceparent, tracestate } = meta ?? {};
+  if (typeof traceparent !== 'string') return {};
+  return { meta: { traceparent, ...(typeof tracestate === 'string' && { tracestate }) } };
 }
