@@ -1,5 +1,6 @@
 /** The page about the command line has a section for each command that edits, inspects or spreads work, with all its options. */
 import { createRequire } from 'node:module';
+import { clusterDefaults } from '@bulkhead/cluster/defaults';
 import { describe, expect, it } from 'vitest';
 import { clusterCommands } from '../../packages/cli/src/cluster-commands.js';
 import { configCommands } from '../../packages/cli/src/config-commands.js';
@@ -11,13 +12,10 @@ type Program = Parameters<typeof configCommands>[0];
 const require = createRequire(new URL('../../packages/cli/package.json', import.meta.url));
 const { Command } = require('commander') as { Command: new (name: string) => Program };
 const program = new Command('bulkhead');
-for (const commands of [configCommands, clusterCommands]) {
-  commands(
-    program,
-    () => {},
-    (command) => command,
-  );
-}
+const choose = () => {};
+const common = (command: Program) => command;
+configCommands(program, choose, common);
+clusterCommands(program, choose, common, clusterDefaults);
 /** On every command, or told once for several. */
 const shared = [
   ...['--json', '--verbose', '--config', '--timeout', '--scope', '--help', '--redis', '--postgres'],
