@@ -71,8 +71,9 @@ export {
   type Scope,
   type WrittenLaunch,
 } from './config/types.js';
+export { createRuntime } from './create-runtime.js';
 export type { Logger, LogOptions } from './logging/logger.js';
-export { createRuntime, type Runtime } from './runtime.js';
+export type { Runtime } from './runtime.js';
 export type { RuntimeHandle } from './runtime-handle.js';
 export { installSignalHandlers } from './signals.js';
 export type { TelemetryOptions, TelemetrySetting } from './telemetry/options.js';

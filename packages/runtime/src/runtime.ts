@@ -22,12 +22,11 @@ import type { ServerTrust } from './agent/tool.js';
 import type { Findings, OwnerControl } from './agent-messages.js';
 import { AgentRuntime } from './agent-runtime.js';
 import type { ReconfigureReport, RuntimeOptions, RuntimeStatus, ServerEntryInput } from './api.js';
-import { ApprovalDesk } from './approval-desk.js';
+import type { ApprovalDesk } from './approval-desk.js';
 import { AttachedAgents } from './attached-agents.js';
 import type { Books } from './books.js';
 import { resolveServers } from './config/load.js';
 import { formatProblem, type LoadedConfig } from './config/types.js';
-import type { MetricsOptions } from './control/metrics-port.js';
 import { answerFor } from './forwarded-asks.js';
 import { OwnGate } from './gate.js';
 import { limitsFrom } from './limits.js';
@@ -38,7 +37,7 @@ import { HANDLE_FORMAT, type RuntimeHandle } from './runtime-handle.js';
 import { CONTROL_MS } from './server-commands.js';
 import { SpillPlace } from './spill.js';
 import { killByBoard, type LinkInit, SupervisorLink } from './supervisor-link.js';
-import { type MakeTelemetry, openTelemetry } from './telemetry/open.js';
+import type { MakeTelemetry } from './telemetry/open.js';
 
 /** What every open runtime does when the program ends without closing it; one listener of `process` for all of them. */
 const atExit = new Set<() => void>();
@@ -50,64 +49,8 @@ process.on('exit', () => {
 const MAX_LOSSES = 2;
 const LOSS_SPAN_MS = 60_000;
 
-/**
- * Starts a runtime. Resolves as soon as the supervisor has the list; the servers join in the background
- * (`ready()` waits for them).
- * @throws {BulkheadError} `BAD_CONFIG` when the options name neither `servers` nor `config`, or a limit is not a number;
- * `BAD_INPUT` when the name of `control` is taken, or the port of `metrics` cannot be had.
- */
-export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
-  if ((options.servers === undefined) === (options.config === undefined)) {
-    throw new BulkheadError('BAD_CONFIG', 'createRuntime expects either "servers" or "config"');
-  }
-  // Before anything is made that would have to be taken away again.
-  if (options.record !== undefined) recordFile(options.record.file);
-  const approvals = new ApprovalDesk(options.onApproval);
-  const config = await approvals.review(options.config ?? resolveServers(options.servers ?? {}, {}));
-  const telemetry = await openTelemetry(options.telemetry, { owner: true });
-  const runtime = new Runtime(config, options, approvals, { telemetry, books: await booksFor(options) });
-  runtime.tellStart();
-  await runtime.begin();
-  if (options.control !== undefined) await openNamed(runtime, options.control.name);
-  if (options.metrics !== undefined) await openPort(runtime, options.metrics);
-  approvals.ask();
-  return runtime;
-}
-
-/** Nothing of them is loaded for a runtime that writes nothing. */
-async function booksFor(options: RuntimeOptions): Promise<Books | undefined> {
-  if (options.logger === undefined && options.audit === undefined) return undefined;
-  const { openBooks } = await import('./books.js');
-  return openBooks(options);
-}
-
-async function openNamed(runtime: Runtime, name: string): Promise<void> {
-  await orClose(runtime, async () => {
-    const { openControl } = await import('./control/open.js');
-    const { logger } = runtime;
-    await openControl(runtime, { name, ...(logger === undefined ? {} : { logger }) });
-  });
-}
-
-async function openPort(runtime: Runtime, options: MetricsOptions): Promise<void> {
-  await orClose(runtime, async () => {
-    const { openMetrics } = await import('./control/metrics-port.js');
-    await openMetrics(runtime, options);
-  });
-}
-
-/** A program that asked for a socket or a port and cannot have it has no runtime either. */
-async function orClose(runtime: Runtime, open: () => Promise<void>): Promise<void> {
-  try {
-    await open();
-  } catch (error) {
-    await runtime.close();
-    throw error;
-  }
-}
-
 /** Who follows what the runtime does; undefined where nobody asked for it. */
-interface Onlookers {
+export interface Onlookers {
   telemetry: MakeTelemetry | undefined;
   books: Books | undefined;
 }

@@ -86,6 +86,10 @@ export class Calls {
       item.lastEnd();
       return;
     }
+    if (this.#isGivenBack(item, error)) {
+      this.#options.onHeld(new GivenBack(), true);
+      return;
+    }
     const text = this.refusal(item.head, error, performance.now() - item.readAt);
     this.#write(item, text, error.outcome, undefined);
   }
@@ -125,6 +129,10 @@ export class Calls {
     const error = cause instanceof BulkheadError ? cause : internal(cause);
     if (UNSENT.has(error.code) && item.starts < this.#options.maxStarts && !this.#isStopped) {
       this.#router.unsent(item);
+    } else if (attemptsOf(error) === 0 && item.lastEnd === undefined && this.#isGivenBack(item, error)) {
+      this.#router.done(item);
+      this.#options.onHeld(new GivenBack(), true);
+      return;
     } else {
       const attempts = attemptsOf(error);
       const facts = {
@@ -140,6 +148,10 @@ export class Calls {
       if (!this.#triesAgain(item, error.outcome, error, attempts, end)) end();
     }
     this.#onChange();
+  }
+
+  #isGivenBack({ head }: Item, error: BulkheadError): boolean {
+    return this.#options.batch.journal?.unsent?.(head.line, error) === true;
   }
 
   /** False: this was the line's end. */

@@ -51,6 +51,11 @@ export interface CallJournal {
    * stops because the journal is broken.
    */
   start(line: number): Promise<void>;
+  /**
+   * The call of a line was not sent, nor any try of it before, because its server cannot be used here. True: as with
+   * {@link GivenBack}. False, and by default, the line ends with the error.
+   */
+  unsent?(line: number, error: BulkheadError): boolean;
   /** No further try of the line is made; its output line is not written yet. */
   ended?(line: number): void;
   /** Takes finished lines that wait for an earlier one when an ordered batch stops. Default: they are written at once. */

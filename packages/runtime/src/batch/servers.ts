@@ -34,6 +34,8 @@ export class ServerDesk {
   readonly #connecting = new Set<string>();
   readonly #everOpen = new Set<string>();
   #names: Map<string, { server: string; tool: string }> | undefined;
+  /** A server that is still waited for changes nothing any more. */
+  #isClosed = false;
 
   constructor(options: DeskOptions) {
     this.#options = options;
@@ -44,6 +46,7 @@ export class ServerDesk {
   close(): void {
     this.#options.runtime.off('state', this.#onState);
     this.#options.runtime.off('tools', this.#onTools);
+    this.#isClosed = true;
   }
 
   /** Servers of the config were asked for, and not one of them was ever ready. */
@@ -118,7 +121,7 @@ export class ServerDesk {
     const wait = rest === undefined ? { servers: [server] } : { servers: [server], timeoutMs: rest };
     const report = await runtime.ready(wait).catch(() => undefined);
     this.#connecting.delete(server);
-    if (this.#standings.get(server)?.is !== 'waiting') return;
+    if (this.#isClosed || this.#standings.get(server)?.is !== 'waiting') return;
     if (view.state === 'ready') {
       this.#change(server, this.#opened(server, view));
       return;
