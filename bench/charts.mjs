@@ -101,6 +101,10 @@ export const CHARTS = new Map([
     },
   ],
   [
+    'telemetry',
+    { key: 'callsPerSecond', title: 'OpenTelemetry: calls per second (64 in flight)', by: caseOf },
+  ],
+  [
     'cli',
     {
       key: 'tookMs',

@@ -17,6 +17,7 @@ export const SCENES = [
   'agent',
   'batch',
   'cluster',
+  'telemetry',
   'cli',
 ];
 

@@ -34,6 +34,7 @@ export const COLUMNS = [
   ['ratioToSdk1', 'ratio to sdk1', 2],
   ['ratioToLane', 'ratio to lane', 2],
   ['ratioToNode', 'ratio to Node alone', 2],
+  ['ratioToOff', 'ratio to off', 2],
   ['waitShare', 'CPU wait', 'share'],
   ['failed', 'failed'],
 ];

@@ -12,10 +12,10 @@ function entryOf({ args, url }) {
     : { type: 'http', url, ...limits };
 }
 
-export async function connect(servers, { awaited, onReady }) {
+export async function connect(servers, { awaited, onReady, telemetry = 'auto' }) {
   const logDir = mkdtempSync(join(tmpdir(), 'bulkhead-bench-'));
   const entries = Object.entries(servers).map(([name, spec]) => [name, entryOf(spec)]);
-  const runtime = await createRuntime({ servers: Object.fromEntries(entries), logDir });
+  const runtime = await createRuntime({ servers: Object.fromEntries(entries), logDir, telemetry });
   runtime.on('state', ({ server, state }) => {
     if (state === 'ready') onReady(server);
   });

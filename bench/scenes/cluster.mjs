@@ -21,6 +21,8 @@ const POLL_MS = 20;
 const WARM_LINES = 500;
 /** `USER_HZ`, which Linux has fixed for programs. */
 const TICK_MS = 10;
+/** What a worker says after the SIGTERM that ends it. */
+const STOPPED = 128 + 15;
 
 export async function run({ runs, lines: sizes, chunks }) {
   let redis;
@@ -81,7 +83,11 @@ async function together(dir, redis, { lines, workers: count, chunkLines }) {
     command(['worker', ...store, '--config', join(dir, 'mcp.json'), '-j', String(IN_FLIGHT)]),
   );
   try {
-    await warm(redis.url, join(dir, 'warm.jsonl'), count);
+    // A worker that ends before it is told to would be waited for in vain.
+    const early = Promise.race(workers.map(({ end }) => end)).then((stdout) => {
+      throw new Error(`bulkhead worker: ended early: ${stdout}`);
+    });
+    await Promise.race([early, warm(redis.url, join(dir, 'warm.jsonl'), count)]);
     const pids = workers.map(({ child }) => child.pid);
     const before = { workers: cpuOf(pids), redis: cpuOf([redis.pid]) };
     const startedAt = performance.now();
@@ -144,7 +150,7 @@ function command(args) {
     });
   }
   const end = once(child, 'close').then(([code]) => {
-    if (code === 0) return said.stdout;
+    if (code === 0 || code === STOPPED) return said.stdout;
     throw new Error(`bulkhead ${args[0]}: exit ${code}: ${said.stderr.trim().split('\n').at(-1)}`);
   });
   // A worker that ends early is told when it is waited for.

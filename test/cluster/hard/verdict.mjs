@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 
 const SHOWN = 5;
-/** Beside the calls in flight, a lost worker may have had answers that it had not written yet: those of a few ms. */
-const AT_RISK = 2;
+/** Beside the calls in flight a lost worker may have had answers under way to the store, and others behind these. */
+const AT_RISK = 3;
 
 /** @returns {Promise<object[]>} */
 export async function readResults(path) {
@@ -49,7 +49,7 @@ export function judge({ batch, calls, results, books, disturbed, concurrency, ch
         .filter(({ line }) => (runs.get(line) ?? []).some(({ host }) => !disturbed.includes(host)))
         .map(({ line }) => `line ${line} ran at a worker that nothing happened to`),
       ...(unknown.length > AT_RISK * concurrency * disturbed.length
-        ? [`${unknown.length} are unknown, and at most ${concurrency} were in flight at each`]
+        ? [`${unknown.length} are unknown, and no more than ${concurrency} were in flight at each`]
         : []),
     ]),
     check('an idempotent call is never unknown', () =>
