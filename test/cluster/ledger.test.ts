@@ -243,6 +243,15 @@ describe.each(stores)('the ledger on %s', (kind, missing, start) => {
         expect(claim).toMatchObject({ answered: new Set([1]), sent: new Set([2]) });
       });
 
+      test('what was noted and then not sent is new again, unless the chunk is another one’s', async () => {
+        await ledger.claim(id, 'c1', 'one', [1, 2, 4_096]);
+        await ledger.markSent(id, 'c1', 'one', [1, 2, 4_096]);
+        await ledger.unmarkSent(id, 'c1', 'one', [1, 4_096]);
+        expect((await ledger.claim(id, 'c1', 'two', [1, 2, 4_096])).sent).toEqual(new Set([2]));
+        await ledger.unmarkSent(id, 'c1', 'one', [2]);
+        expect((await ledger.claim(id, 'c1', 'three', [1, 2, 4_096])).sent).toEqual(new Set([2]));
+      });
+
       test('another chunk of the same worker is not fenced with it', async () => {
         await ledger.claim(id, 'c1', 'one', [1]);
         await ledger.claim(id, 'c2', 'one', [2]);
@@ -451,9 +460,11 @@ describe.each(stores)('the ledger on %s', (kind, missing, start) => {
         expect(await ledger.lease(name, 'one', 60_000)).toBe(true);
         await ledger.release(name, 'two');
         expect(await other.ledger.lease(name, 'two', 60_000)).toBe(false);
+        expect(await other.ledger.isLeased(name)).toBe(true);
         await ledger.release(name, 'one');
         expect(await other.ledger.lease(name, 'two', 20)).toBe(true);
         await wait(30);
+        expect(await ledger.isLeased(name)).toBe(false);
         expect(await ledger.lease(name, 'one', 60_000)).toBe(true);
         expect(await ledger.lease(name, 'two', 60_000)).toBe(false);
         await ledger.release(name, 'one');

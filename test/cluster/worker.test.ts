@@ -437,7 +437,8 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
   });
 
   async function restarted(): Promise<void> {
-    await work(await startRuntime(servers()));
+    const warnings: string[] = [];
+    await work(await startRuntime(servers()), { onWarning: (message) => void warnings.push(message) });
     const id = await submit(calls(150, {}, { ms: 10 }), { chunkLines: 50, windows: { s: 4 } });
     await eventually(
       () => begins().length >= 20,
@@ -450,6 +451,10 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
     );
     const sent = begins().length;
     await wait(AWAY_MS);
+    await eventually(
+      () => warnings.length === 1,
+      () => 'a warning',
+    );
     expect(begins()).toHaveLength(sent);
     await redis.start();
     const lines = await results(id);
@@ -457,5 +462,9 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
     const keys = begins().map(({ key }) => key);
     expect(new Set(keys).size).toBe(keys.length);
     expect(lines.filter(({ outcome }) => outcome === 'ok').length).toBeGreaterThan(100);
+    expect(warnings).toEqual([
+      expect.stringMatching(/has not answered for \d+ s; no further call is sent/),
+      expect.stringMatching(/is well again after \d+ s/),
+    ]);
   }
 });

@@ -6,6 +6,8 @@ const chunkSchema = z.object({
   batch: z.string(),
   /** Line number (1-based, blank lines counted) and text without its end. */
   lines: z.array(z.tuple([z.number().int().positive(), z.string()])),
+  /** It was given back because its server could not be used: how often, and when first, in ms since 1970. */
+  back: z.object({ times: z.number(), since: z.number() }).optional(),
 });
 
 export type Chunk = z.infer<typeof chunkSchema>;

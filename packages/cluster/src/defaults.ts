@@ -57,6 +57,14 @@ export const clusterDefaults = {
   delayMs: 1_000,
   /** How long a worker keeps a chunk that has no place, before it lets others have a look at it. */
   placesWaitMs: 10_000,
+  /** How long a server that was ready may be away before its queues are left to other workers. */
+  serverGraceMs: 5_000,
+  /** Workers that may give a chunk back, one after the other, because its server cannot be used there. */
+  notReadyTimes: 5,
+  /** How long lines wait while workers have their server and none of them can use it; then they end with the reason. */
+  notReadyMs: 300_000,
+  /** How long a submitter counts as at work after it was last heard of. */
+  submitLeaseMs: 5_000,
   /** Results wait at most this long for others to be written with them. */
   flushMs: 20,
   /** How long submitters and collectors wait for a store that went away; workers wait without limit. */

@@ -88,8 +88,10 @@ export interface WorkerRecord {
   host: string;
   pid: number;
   startedAt: number;
-  /** As queues name them. */
+  /** Those whose calls it takes now, as queues name them. */
   servers: string[];
+  /** Servers that it has, but cannot use now, as queues name them, and why. Absent: none. */
+  unusable?: { server: string; reason: string }[];
   /** Calls in flight and chunks held now, lines answered since the start. */
   inFlight: number;
   chunks: number;
@@ -123,6 +125,8 @@ export interface Ledger {
   claim(id: string, chunk: string, owner: string, lines: readonly number[]): Promise<Claim>;
   /** Before these lines are sent. Nothing is noted unless the owner still has the chunk and the batch runs. */
   markSent(id: string, chunk: string, owner: string, lines: readonly number[]): Promise<Standing>;
+  /** These lines were noted as sent and then were not: forgets that, unless another owner has the chunk. */
+  unmarkSent(id: string, chunk: string, owner: string, lines: readonly number[]): Promise<void>;
   /**
    * Writes results in one step with the note that their lines are answered; a line that has its result keeps it. Also
    * taken from a fenced owner: a late answer is a true one.
@@ -149,6 +153,8 @@ export interface Ledger {
   /** Takes or renews a name for `owner` alone; false when somebody else has it. */
   lease(name: string, owner: string, ttlMs: number): Promise<boolean>;
   release(name: string, owner: string): Promise<void>;
+  /** Whether anybody has the name. */
+  isLeased(name: string): Promise<boolean>;
   /** Takes or renews up to `want` of the `limit` places under a name; gives how many the owner has now, maybe 0. */
   places(name: string, owner: string, want: number, limit: number, ttlMs: number): Promise<number>;
   /** Asks to start `count` calls under a name now: 0 when granted, else how long to wait before asking again, in ms. */

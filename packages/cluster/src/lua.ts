@@ -54,67 +54,87 @@ if fact[1] == 'sealed' and tonumber(fact[3]) >= tonumber(fact[2]) then return 1 
 redis.call('HSET', KEYS[1], 'state', 'cancelled')
 return 1`,
 
-  /** batch, owners, sent, answered; chunk, owner, line … → state, and of each line: 0 new, 1 sent, 2 answered */
+  /** batch, owners, sent, answered; chunk, owner, lines → state, and of each line: 0 new, 1 sent, 2 answered */
   bulkheadClaim: `
 local state = redis.call('HGET', KEYS[1], 'state')
-if not state then return {'cancelled', string.rep('2', #ARGV - 2)} end
-redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])
 local fates = {}
-for i = 3, #ARGV do
-  local line = ARGV[i]
-  local fate = redis.call('GETBIT', KEYS[4], line) == 1 and '2' or redis.call('GETBIT', KEYS[3], line)
+if state then redis.call('HSET', KEYS[2], ARGV[1], ARGV[2]) end
+for line in string.gmatch(ARGV[3], '%d+') do
+  local fate = '2'
+  if state and redis.call('GETBIT', KEYS[4], line) == 0 then fate = redis.call('GETBIT', KEYS[3], line) end
   fates[#fates + 1] = fate
 end
-return {state, table.concat(fates)}`,
+return {state or 'cancelled', table.concat(fates)}`,
 
-  /** batch, owners, sent; chunk, owner, line … → standing */
+  /** batch, owners, sent; chunk, owner, lines → standing */
   bulkheadMarkSent: `${STANDING}
 local stands = standing(KEYS[1], KEYS[2], ARGV[1], ARGV[2])
 if stands == 0 then
-  for i = 3, #ARGV do redis.call('SETBIT', KEYS[3], ARGV[i], 1) end
+  for line in string.gmatch(ARGV[3], '%d+') do redis.call('SETBIT', KEYS[3], line, 1) end
 end
 return stands`,
 
+  /** batch, owners, sent; chunk, owner, lines */
+  bulkheadUnmarkSent: `
+if redis.call('HGET', KEYS[2], ARGV[1]) ~= ARGV[2] or redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+for line in string.gmatch(ARGV[3], '%d+') do redis.call('SETBIT', KEYS[3], line, 0) end
+return 1`,
+
   /**
-   * batch, owners, answered, results, blobs, blob …; chunk, owner, then of each line: number, outcome, bytes of its blob or
-   * '', text or reference → standing, unread bytes. Lines of one entry stand in its fields in order: `l` texts, `b` a blob.
+   * batch, owners, answered, results, blobs, blob …; chunk, owner, a line of text per result with its number, outcome and
+   * the bytes of its blob or nothing, and one with its text or reference → standing, unread bytes. What belongs to one
+   * entry stands in its fields in order: `l` texts, `b` a blob.
    */
   bulkheadPutResults: `${STANDING}
 if redis.call('EXISTS', KEYS[1]) == 0 then return {2, 0} end
-local fields, texts, outcomes, count, size, blob = {}, {}, {}, 0, 0, 5
-local function close()
-  if #texts == 0 then return end
-  fields[#fields + 1] = 'l'
-  fields[#fields + 1] = table.concat(texts, '\\n')
-  texts = {}
-end
-for i = 3, #ARGV, 4 do
-  local line, outcome, bytes, text = ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3]
-  local apart = bytes ~= ''
-  if apart then blob = blob + 1 end
+local lines, sizes, isNew, outcomes, count, whole = {}, {}, {}, {}, 0, true
+for line, outcome, bytes in string.gmatch(ARGV[3], '(%d+) (%S+) (%d*)') do
+  local n = #lines + 1
+  lines[n], sizes[n] = line, bytes
   if redis.call('SETBIT', KEYS[3], line, 1) == 0 then
+    isNew[n] = true
     count = count + 1
     outcomes[outcome] = (outcomes[outcome] or 0) + 1
-    if apart then
-      close()
-      size = size + tonumber(bytes) + 1
-      fields[#fields + 1] = 'b'
-      fields[#fields + 1] = line .. ' ' .. bytes .. ' ' .. text
-      redis.call('PERSIST', KEYS[blob])
-      redis.call('SADD', KEYS[5], text)
-    else
-      size = size + #text + 1
-      texts[#texts + 1] = text
-    end
-  elseif apart and redis.call('SISMEMBER', KEYS[5], text) == 0 then
-    redis.call('UNLINK', KEYS[blob])
+    if bytes ~= '' then whole = false end
+  else
+    whole = false
   end
 end
-if count > 0 then
+local fields, size = {}, 0
+if whole then
+  fields, size = {'l', ARGV[4]}, #ARGV[4] + 1
+else
+  local texts, n, blob = {}, 0, 5
+  local function close()
+    if #texts == 0 then return end
+    fields[#fields + 1] = 'l'
+    fields[#fields + 1] = table.concat(texts, '\\n')
+    texts = {}
+  end
+  for text in string.gmatch(ARGV[4], '[^\\n]+') do
+    n = n + 1
+    local apart = sizes[n] ~= ''
+    if apart then blob = blob + 1 end
+    if isNew[n] and apart then
+      close()
+      size = size + tonumber(sizes[n]) + 1
+      fields[#fields + 1] = 'b'
+      fields[#fields + 1] = lines[n] .. ' ' .. sizes[n] .. ' ' .. text
+      redis.call('PERSIST', KEYS[blob])
+      redis.call('SADD', KEYS[5], text)
+    elseif isNew[n] then
+      size = size + #text + 1
+      texts[#texts + 1] = text
+    elseif apart and redis.call('SISMEMBER', KEYS[5], text) == 0 then
+      redis.call('UNLINK', KEYS[blob])
+    end
+  end
   close()
+end
+if count > 0 then
   redis.call('XADD', KEYS[4], '*', 'n', count, 'z', string.format('%.0f', size), unpack(fields))
   redis.call('HINCRBY', KEYS[1], 'answered', count)
-  for outcome, lines in pairs(outcomes) do redis.call('HINCRBY', KEYS[1], 'outcome:' .. outcome, lines) end
+  for outcome, amount in pairs(outcomes) do redis.call('HINCRBY', KEYS[1], 'outcome:' .. outcome, amount) end
   redis.call('HINCRBY', KEYS[1], 'unread', string.format('%.0f', size))
 end
 return {standing(KEYS[1], KEYS[2], ARGV[1], ARGV[2]), redis.call('HGET', KEYS[1], 'unread')}`,

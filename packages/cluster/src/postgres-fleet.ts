@@ -56,6 +56,14 @@ export class PostgresFleet {
     );
   }
 
+  async isLeased(name: string): Promise<boolean> {
+    const held = await this.connection.rows(
+      'SELECT 1 FROM :schema.lease WHERE name = $1 AND expires > clock_timestamp()',
+      [name],
+    );
+    return held.length > 0;
+  }
+
   async places(name: string, owner: string, want: number, limit: number, ttlMs: number): Promise<number> {
     const [row] = await this.connection.rows<{ granted: number }>(
       `SELECT :schema.places($1, $2, $3, $4, ${TTL('$5')}) AS granted`,

@@ -14,7 +14,7 @@ import type {
   Standing,
 } from './ledger.js';
 import { PostgresFleet } from './postgres-fleet.js';
-import { masksOf } from './postgres-lines.js';
+import { masksOf, PAGE_LINES } from './postgres-lines.js';
 import { putResults, readBlob, readResults } from './postgres-results.js';
 import { queueOfChunk } from './queue-names.js';
 
@@ -143,6 +143,18 @@ export class PostgresLedger extends PostgresFleet implements Ledger {
       [id, chunk, owner, pages, masks],
     );
     return row?.standing ?? 'cancelled';
+  }
+
+  async unmarkSent(id: string, chunk: string, owner: string, lines: readonly number[]): Promise<void> {
+    const { pages, masks } = masksOf(lines);
+    await this.connection.rows(
+      `WITH own AS (
+         SELECT 1 FROM :schema.chunk WHERE batch = $1 AND chunk = $2 AND owner = $3 FOR SHARE)
+       UPDATE :schema.line_page SET sent = sent & ~m.mask
+       FROM unnest($4::int[], $5::bit(${PAGE_LINES})[]) m (page, mask)
+       WHERE batch = $1 AND line_page.page = m.page AND EXISTS (SELECT 1 FROM own)`,
+      [id, chunk, owner, pages, masks],
+    );
   }
 
   putResults(

@@ -120,7 +120,7 @@ export class RedisLedger implements Ledger {
     const [state, fates] = (await this.#script(
       'bulkheadClaim',
       [batch, owners, sent, answered],
-      [chunk, owner, ...lines],
+      [chunk, owner, lines.join()],
     )) as [BatchState, string];
     const having = (fate: string): Set<number> => new Set(lines.filter((_, index) => fates[index] === fate));
     return { state, answered: having('2'), sent: having('1') };
@@ -128,7 +128,14 @@ export class RedisLedger implements Ledger {
 
   async markSent(id: string, chunk: string, owner: string, lines: readonly number[]): Promise<Standing> {
     const { batch, owners, sent } = batchKeys(id);
-    return standing(await this.#script('bulkheadMarkSent', [batch, owners, sent], [chunk, owner, ...lines]));
+    return standing(
+      await this.#script('bulkheadMarkSent', [batch, owners, sent], [chunk, owner, lines.join()]),
+    );
+  }
+
+  async unmarkSent(id: string, chunk: string, owner: string, lines: readonly number[]): Promise<void> {
+    const { batch, owners, sent } = batchKeys(id);
+    await this.#script('bulkheadUnmarkSent', [batch, owners, sent], [chunk, owner, lines.join()]);
   }
 
   putResults(
@@ -175,6 +182,10 @@ export class RedisLedger implements Ledger {
 
   async release(name: string, owner: string): Promise<void> {
     await this.#script('bulkheadRelease', [fleetKeys.lease(name), fleetKeys.places(name)], [owner]);
+  }
+
+  async isLeased(name: string): Promise<boolean> {
+    return (await this.#patience.run(this.#client.exists(fleetKeys.lease(name)))) === 1;
   }
 
   async places(name: string, owner: string, want: number, limit: number, ttlMs: number): Promise<number> {

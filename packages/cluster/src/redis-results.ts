@@ -17,7 +17,7 @@ const PAGE_ENTRIES = 1_000;
 
 /** As the script takes it: a text, or a blob that is stored by now. */
 interface Entry extends LineResult {
-  blobBytes: number | undefined;
+  blobBytes?: number;
 }
 
 export async function putResults(
@@ -26,22 +26,21 @@ export async function putResults(
   { id, chunk, owner, results }: { id: string; chunk: string; owner: string; results: readonly LineResult[] },
 ): Promise<{ standing: Standing; unreadBytes: number }> {
   const { batch, owners, answered, results: stream, blobs, blob } = batchKeys(id);
-  const entries = await Promise.all(results.map((result) => storeLong(client, blob, result)));
+  const entries = results.some(isLong)
+    ? await Promise.all(results.map((result) => (isLong(result) ? storeLong(client, blob, result) : result)))
+    : results;
   // Without a result the answer still tells how things stand.
-  const groups = results.length === 0 ? [[]] : groupsOf(entries);
+  const groups = entries.length === 0 ? [[]] : groupsOf(entries);
   const replies = await Promise.all(
     groups.map((group) => {
       const keys = group.flatMap(({ blobBytes, text }) => (blobBytes === undefined ? [] : [blob + text]));
-      const args = group.flatMap(({ line, outcome, blobBytes, text }) => [
-        line,
-        outcome,
-        blobBytes ?? '',
-        text,
-      ]);
+      const heads = group.map(({ line, outcome, blobBytes = '' }) => `${line} ${outcome} ${blobBytes}`);
+      const texts = group.map(({ text }) => text);
+      // Two long texts: the client takes its time for each argument.
       return script(
         'bulkheadPutResults',
         [batch, owners, answered, stream, blobs, ...keys],
-        [chunk, owner, ...args],
+        [chunk, owner, heads.join('\n'), texts.join('\n')],
       );
     }),
   );
@@ -100,11 +99,15 @@ export async function* readBlob(
   }
 }
 
+function isLong({ text }: LineResult): boolean {
+  const { inlineBytes } = clusterDefaults;
+  // No character has more than three bytes.
+  return text.length > inlineBytes / 3 && Buffer.byteLength(text) > inlineBytes;
+}
+
 /** A long line goes ahead of its entry, under a name that no second result of the line would share. */
 async function storeLong(client: Redis, blob: string, result: LineResult): Promise<Entry> {
-  if (result.text.length <= clusterDefaults.inlineBytes / 4) return { ...result, blobBytes: undefined };
   const bytes = Buffer.from(result.text);
-  if (bytes.length <= clusterDefaults.inlineBytes) return { ...result, blobBytes: undefined };
   const reference = `${result.line}-${randomBytes(6).toString('hex')}`;
   const { blobPieceBytes, blobOrphanMs } = clusterDefaults;
   for (let at = 0; at < bytes.length; at += blobPieceBytes) {

@@ -67,7 +67,11 @@ export async function settleBatch(store: Store, batch: BatchRecord): Promise<Set
     for (const queue of byQueue.keys()) lines += await settleFailed(store, queue);
     return { lines, held: 0 };
   }
-  const served = new Set((await store.ledger.workers()).flatMap(({ servers }) => servers));
+  const workers = await store.ledger.workers();
+  // Calls may still be in flight where no further one is taken.
+  const served = new Set(
+    workers.flatMap(({ servers, unusable = [] }) => [...servers, ...unusable.map(({ server }) => server)]),
+  );
   const servers = new Map((await store.ledger.queues()).map(({ queue, server }) => [queue, server]));
   const total: Settled = { lines: 0, held: 0 };
   for (const [queue, chunks] of byQueue) {

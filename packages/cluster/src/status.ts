@@ -3,6 +3,7 @@ import { BulkheadError } from '@bulkhead/workers';
 import type { BatchRecord, QueueRecord, WorkerRecord } from './ledger.js';
 import { settleBatch } from './settle.js';
 import type { Store } from './store.js';
+import { isSubmitting } from './submit-lease.js';
 
 export interface QueueStatus extends QueueRecord {
   /** Chunks of all batches in the queue. */
@@ -10,14 +11,18 @@ export interface QueueStatus extends QueueRecord {
   running: number;
   /** They come back in a moment: no place was free, or nobody reads the results. */
   delayed: number;
-  /** Workers that have the server. With none, chunks wait for one. */
+  /** Workers that can use the server now. With none, chunks wait for one. */
   workers: number;
+  /** Workers that have the server and cannot use it now. */
+  unusable: { worker: Pick<WorkerRecord, 'id' | 'host' | 'pid'>; reason: string }[];
 }
 
 /** A batch, its queues, and who works. */
 export interface BatchStatus extends BatchRecord {
   /** Every line has its result, and none will follow. */
   finished: boolean;
+  /** Somebody submits to it at this moment. An `open` one for which this is false waits to be continued. */
+  submitting: boolean;
   queues: QueueStatus[];
   /** Of the whole fleet. */
   workers: WorkerRecord[];
@@ -41,8 +46,9 @@ export function isFinished({ state, answered, lines }: BatchRecord): boolean {
 /** Also writes the ends of lines that nobody will run. */
 export async function statusOf(store: Store, id: string): Promise<BatchStatus> {
   const { held } = await settleBatch(store, await batchOf(store, id));
-  const [batch, chunks, queues, workers] = await Promise.all([
+  const [batch, submitting, chunks, queues, workers] = await Promise.all([
     batchOf(store, id),
+    isSubmitting(store.ledger, id),
     store.ledger.chunks(id),
     store.ledger.queues(),
     store.ledger.workers(),
@@ -51,6 +57,7 @@ export async function statusOf(store: Store, id: string): Promise<BatchStatus> {
   return {
     ...batch,
     finished: isFinished(batch) && held === 0,
+    submitting,
     queues: await Promise.all(own.map((queue) => queueStatus(store, queue, workers))),
     workers,
   };
@@ -70,5 +77,9 @@ async function queueStatus(
     running: counts.active ?? 0,
     delayed: counts.delayed ?? 0,
     workers: workers.filter(({ servers }) => servers.includes(record.server)).length,
+    unusable: workers.flatMap(({ id, host, pid, unusable = [] }) => {
+      const found = unusable.find(({ server }) => server === record.server);
+      return found === undefined ? [] : [{ worker: { id, host, pid }, reason: found.reason }];
+    }),
   };
 }

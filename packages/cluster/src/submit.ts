@@ -13,6 +13,7 @@ import { planOf } from './plan.js';
 import { isBatchId, newBatchId } from './queue-names.js';
 import { settleBatch } from './settle.js';
 import type { Store } from './store.js';
+import { whileSubmitting } from './submit-lease.js';
 
 /** What is submitted, and how it shall be run. */
 export interface SubmitOptions {
@@ -56,7 +57,7 @@ export async function submit(store: Store, options: SubmitOptions): Promise<Subm
   options.onProgress?.({ id: batch.id, lines: 0 });
   const submission = new Submission(store, batch, options);
   try {
-    const report = await submission.run();
+    const report = await whileSubmitting(store.ledger, batch.id, () => submission.run());
     return { ...report, continued: isContinued };
   } catch (error) {
     throw withRemedy(error, batch.id, submission.lines);

@@ -4,6 +4,7 @@
  * noted was certainly not sent.
  */
 import { type CallJournal, type Fate, GivenBack } from '@bulkhead/runtime';
+import type { BulkheadError, ErrorCode } from '@bulkhead/workers';
 import type { Claim, Ledger, Standing } from '../ledger.js';
 import { isUnread, type WatchedBatch } from './batch-watch.js';
 import type { Bell } from './bell.js';
@@ -12,9 +13,17 @@ import type { Slots } from './slots.js';
 
 /**
  * Why no further line of a chunk is sent here. `fenced`: it is another worker's. `unread`: too many results wait.
- * `stopping`: this worker ends, or the shard is not its own any more.
+ * `stopping`: this worker ends, or the shard is not its own any more. `unusable`: the server cannot be used here.
  */
-export type StopReason = 'fenced' | 'cancelled' | 'unread' | 'stopping';
+export type StopReason = 'fenced' | 'cancelled' | 'unread' | 'stopping' | 'unusable';
+
+/** Ends of a call that was not sent, by which another worker may be better off. */
+const UNUSABLE: ReadonlySet<ErrorCode> = new Set([
+  'NOT_READY',
+  'DRAINING',
+  'CONNECTION_LOST',
+  'UNKNOWN_SERVER',
+]);
 
 export interface ChunkJournalOptions {
   ledger: Ledger;
@@ -31,6 +40,8 @@ export interface ChunkJournalOptions {
   rate: FleetRate | undefined;
   /** Of a shard: it keeps its turn while results wait; another chunk is given back. */
   waitsInPlace: boolean;
+  /** Lines whose server cannot be used here are left to another worker; else they end with the reason. */
+  givesBack: boolean;
   /** Lines noted in one step. */
   groupLines: number;
   /** Before something that failed is asked of the store again, in ms. */
@@ -40,8 +51,10 @@ export interface ChunkJournalOptions {
   onStop: (reason: StopReason) => void;
 }
 
-interface Start {
-  line: number;
+/** Lines that are noted in one step, and then all sent or all given back. */
+interface Group {
+  lines: number[];
+  end: Promise<void>;
   go: () => void;
   giveBack: () => void;
 }
@@ -49,10 +62,13 @@ interface Start {
 export class ChunkJournal implements CallJournal {
   readonly path: string;
   readonly #options: ChunkJournalOptions;
-  #starts: Start[] = [];
+  readonly #groups: Group[] = [];
+  readonly #mostLines: number;
   #isNoting = false;
   /** Lines that hold a slot: from their first start to their result. */
   readonly #slotted = new Set<number>();
+  /** Lines that were not sent, noted or not. */
+  readonly unsentLines: number[] = [];
   #stopped: StopReason | undefined;
   #whenStopped: () => void = () => {};
   readonly #stopping = new Promise<void>((resolve) => {
@@ -62,6 +78,8 @@ export class ChunkJournal implements CallJournal {
   constructor(options: ChunkJournalOptions) {
     this.path = options.place;
     this.#options = options;
+    const { groupLines, rate } = options;
+    this.#mostLines = Math.min(groupLines, rate?.group ?? groupLines);
   }
 
   get stopped(): StopReason | undefined {
@@ -74,26 +92,23 @@ export class ChunkJournal implements CallJournal {
     return sent.has(line) ? { is: 'unknown' } : { is: 'new' };
   }
 
-  async start(line: number): Promise<void> {
+  start(line: number): Promise<void> {
+    if (this.#stopped !== undefined) return Promise.reject(new GivenBack());
+    if (this.#slotted.has(line)) return this.#noted(line);
     const { slots, server } = this.#options;
-    if (!this.#slotted.has(line)) {
-      const taken = slots.take(server);
-      if (taken !== undefined) await Promise.race([taken, this.#stopping]);
-      if (this.#stopped !== undefined) {
-        if (taken === undefined) slots.release(server);
-        else void taken.then(() => slots.release(server));
-        throw new GivenBack();
-      }
-      this.#slotted.add(line);
-    } else if (this.#stopped !== undefined) {
-      throw new GivenBack();
+    const taken = slots.take(server);
+    if (taken !== undefined) return this.#startWith(line, taken);
+    this.#slotted.add(line);
+    return this.#noted(line);
+  }
+
+  unsent(line: number, { code }: BulkheadError): boolean {
+    if (this.#stopped === undefined) {
+      if (!this.#options.givesBack || !UNUSABLE.has(code)) return false;
+      this.stop('unusable');
     }
-    await new Promise<void>((go, reject) => {
-      this.#starts.push({ line, go, giveBack: () => reject(new GivenBack()) });
-      if (this.#isNoting) return;
-      this.#isNoting = true;
-      void Promise.resolve().then(() => this.#note());
-    });
+    this.unsentLines.push(line);
+    return true;
   }
 
   ended(line: number): void {
@@ -121,17 +136,37 @@ export class ChunkJournal implements CallJournal {
     for (const line of [...this.#slotted]) this.ended(line);
   }
 
-  /** Lets the lines go that wait, a group at a time. */
+  async #startWith(line: number, slot: Promise<void>): Promise<void> {
+    await Promise.race([slot, this.#stopping]);
+    if (this.#stopped !== undefined) {
+      const { slots, server } = this.#options;
+      void slot.then(() => slots.release(server));
+      throw new GivenBack();
+    }
+    this.#slotted.add(line);
+    await this.#noted(line);
+  }
+
+  /** One promise for all lines of a step: with one for each, they would cost more than the step. */
+  #noted(line: number): Promise<void> {
+    let group = this.#groups.at(-1);
+    if (group === undefined || group.lines.length >= this.#mostLines) {
+      group = newGroup();
+      this.#groups.push(group);
+    }
+    group.lines.push(line);
+    if (!this.#isNoting) {
+      this.#isNoting = true;
+      // Answers come many in one turn of the loop, and each starts a line: a microtask would see the first alone.
+      setImmediate(() => void this.#note());
+    }
+    return group.end;
+  }
+
   async #note(): Promise<void> {
-    const { rate, groupLines } = this.#options;
-    const most = Math.min(groupLines, rate?.group ?? groupLines);
-    while (this.#starts.length > 0) {
-      const group = this.#starts.splice(0, most);
-      const may = await this.#mayGo(group.map(({ line }) => line));
-      for (const { go, giveBack } of group) {
-        if (may) go();
-        else giveBack();
-      }
+    for (let group = this.#groups.shift(); group !== undefined; group = this.#groups.shift()) {
+      if (await this.#mayGo(group.lines)) group.go();
+      else group.giveBack();
     }
     this.#isNoting = false;
   }
@@ -175,4 +210,14 @@ export class ChunkJournal implements CallJournal {
     await Promise.race([elapsed, this.#stopping]);
     clearTimeout(timer);
   }
+}
+
+function newGroup(): Group {
+  let go: Group['go'] = () => {};
+  let giveBack: Group['giveBack'] = () => {};
+  const end = new Promise<void>((resolve, reject) => {
+    go = resolve;
+    giveBack = () => reject(new GivenBack());
+  });
+  return { lines: [], end, go, giveBack };
 }

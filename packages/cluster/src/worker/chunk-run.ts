@@ -31,6 +31,10 @@ export interface ChunkRunOptions {
   /** Of the chunk's queue. */
   server: string;
   isShard: boolean;
+  /** No worker can use the server, for long enough: lines end with this reason. */
+  refusal: string | undefined;
+  /** Lines whose server cannot be used here are left to another worker. */
+  givesBack: boolean;
   /** Calls in flight of this server at this worker. */
   window: number;
   /** A fair share of places over the fleet: its limit divided by the workers that have the server. */
@@ -129,7 +133,7 @@ export class ChunkRun {
   }
 
   async #run(batch: WatchedBatch, claim: Claim, places: Places | undefined): Promise<RunEnd> {
-    const { server, window } = this.#options;
+    const { server, window, refusal } = this.#options;
     const { plan } = batch;
     const journal = this.#makeJournal(batch, claim, places);
     const sink = this.#makeSink(batch.id, journal);
@@ -148,6 +152,9 @@ export class ChunkRun {
         signal: this.#halt.signal,
         callSignal: this.#cut.signal,
         limits: { graceMs: MAX_TIMER_MS },
+        ...(refusal === undefined
+          ? {}
+          : { unavailable: new Map([[server, { code: 'NOT_READY' as const, message: refusal }]]) }),
         ...(plan.timeoutMs === undefined ? {} : { timeoutMs: plan.timeoutMs }),
         ...(plan.attempts > 1 ? { retry: { times: plan.attempts - 1 } } : {}),
       });
@@ -157,6 +164,7 @@ export class ChunkRun {
       sink.destroy();
     }
     if (this.#options.giveUp.aborted) return { is: 'lost' };
+    await this.#unmark(batch.id, journal, claim);
     if (journal.stopped === 'cancelled') return this.#cancelled();
     const isWhole = this.#chunk.lines.every(([line]) => claim.answered.has(line) || sink.seen.has(line));
     return isWhole && journal.stopped !== 'fenced'
@@ -164,8 +172,16 @@ export class ChunkRun {
       : this.#ended(journal.stopped ?? 'unread');
   }
 
+  /** What was noted and then not sent may be sent by the next owner; what an earlier one sent stays noted. */
+  async #unmark(batch: string, { unsentLines }: ChunkJournal, { sent }: Claim): Promise<void> {
+    const lines = unsentLines.filter((line) => !sent.has(line));
+    if (lines.length === 0) return;
+    const { ledger, owner } = this.#options;
+    await this.#persist(() => ledger.unmarkSent(batch, this.job, owner, lines));
+  }
+
   #makeJournal(batch: WatchedBatch, claim: Claim, places: Places | undefined): ChunkJournal {
-    const { ledger, place, owner, server, slots, bell, limits, isShard } = this.#options;
+    const { ledger, place, owner, server, slots, bell, limits, isShard, givesBack } = this.#options;
     return new ChunkJournal({
       ledger,
       place,
@@ -178,6 +194,7 @@ export class ChunkRun {
       places,
       rate: rateOf(batch.plan, server),
       waitsInPlace: isShard,
+      givesBack,
       groupLines: limits.resultLines,
       retryMs: limits.delayMs,
       bell,

@@ -1,6 +1,7 @@
 /** The queues that a worker listens to: chunks are taken from them, and go back to them when they cannot be run here. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { DelayedError, UnrecoverableError, WaitingError } from 'bullmq';
-import { parseChunk } from '../chunk.js';
+import { type Chunk, parseChunk } from '../chunk.js';
 import type { ClusterLimits } from '../defaults.js';
 import type { QueueRecord } from '../ledger.js';
 import { settleFailed } from '../settle.js';
@@ -13,6 +14,8 @@ import { Delays } from './delays.js';
  * one that is frozen swallows it.
  */
 const IDLE_SHARE = 0.2;
+/** Longest pause of a chunk that nobody can run now, in times of the shortest. */
+const LONGEST_PAUSE = 30;
 
 export interface IntakeOptions {
   store: Store;
@@ -20,7 +23,9 @@ export interface IntakeOptions {
   /** The server behind a queue's name for it; undefined: it is not this worker's. */
   serverOf: (route: string) => string | undefined;
   /** For each taking anew. */
-  runOptions: (server: string, isShard: boolean) => Omit<ChunkRunOptions, 'onStart'>;
+  runOptions: (server: string, isShard: boolean) => Omit<ChunkRunOptions, 'onStart' | 'givesBack'>;
+  /** Another worker can use the server now. */
+  othersCan: (server: string) => boolean;
 }
 
 interface Listener {
@@ -28,6 +33,7 @@ interface Listener {
   isShard: boolean;
   worker: ChunkWorker;
   runs: Set<ChunkRun>;
+  closed: AbortController;
 }
 
 export class Intake {
@@ -74,7 +80,7 @@ export class Intake {
       drainDelay: (limits.lockMs * IDLE_SHARE) / 1_000,
     });
     const runs = new Set<ChunkRun>();
-    this.#listeners.set(queue, { server, isShard, worker, runs });
+    this.#listeners.set(queue, { server, isShard, worker, runs, closed: new AbortController() });
     const settle = (): void => void settleFailed(store, queue).catch(() => {});
     worker.on('failed', settle);
     worker.on('lockRenewalFailed', (jobs: string[]) => {
@@ -91,14 +97,22 @@ export class Intake {
     }
   }
 
+  /** Queues of a server, for as long as it cannot be used; those of shards are closed by who holds them. */
+  closeShared(server: string): void {
+    for (const [queue, listener] of this.#listeners) {
+      if (listener.server === server && !listener.isShard) void this.close(queue, 'unusable');
+    }
+  }
+
   /** Resolves once nothing of the queue runs here: calls in flight have ended, the rest is given back. */
-  async close(queue: string): Promise<void> {
+  async close(queue: string, why: 'stopping' | 'unusable' = 'stopping'): Promise<void> {
     const listener = this.#listeners.get(queue);
     if (listener === undefined) return;
     this.#listeners.delete(queue);
     // In this order: a chunk that is given back must not come here again.
     const closed = listener.worker.close().catch(() => {});
-    for (const run of listener.runs) run.stop('stopping');
+    for (const run of listener.runs) run.stop(why);
+    listener.closed.abort();
     this.#closing.add(closed);
     await closed;
     this.#closing.delete(closed);
@@ -134,10 +148,39 @@ export class Intake {
       case 'lost':
         throw new Error(`chunk "${run.job}" is another worker's`);
       case 'again':
+        if (end.why === 'unusable') return this.#leave(job, token, listener);
         if (listener.isShard || end.why === 'stopping') return this.#back(job, token);
         await job.moveToDelayed(Date.now() + this.#delays.next(job.data.batch), token);
         throw new DelayedError();
     }
+  }
+
+  /** The server cannot be used here: another worker, or a later time, may do. */
+  async #leave(
+    job: ChunkJob,
+    token: string | undefined,
+    { server, isShard, closed }: Listener,
+  ): Promise<void> {
+    const { limits, othersCan } = this.#options;
+    const { times = 0, since = Date.now() } = job.data.back ?? {};
+    await job.updateData({ ...job.data, back: { times: times + 1, since } });
+    const pauseMs = othersCan(server)
+      ? limits.delayMs
+      : Math.min(limits.delayMs * 2 ** times, limits.delayMs * LONGEST_PAUSE);
+    if (isShard) {
+      // Behind it stand chunks that must not come first.
+      await sleep(pauseMs, undefined, { signal: closed.signal }).catch(() => {});
+      return this.#back(job, token);
+    }
+    await job.moveToDelayed(Date.now() + pauseMs, token);
+    throw new DelayedError();
+  }
+
+  #mayGiveBack({ back }: Chunk, server: string): boolean {
+    if (back === undefined) return true;
+    const { limits, othersCan } = this.#options;
+    if (Date.now() - back.since >= limits.notReadyMs) return false;
+    return back.times < limits.notReadyTimes || !othersCan(server);
   }
 
   #makeRun(job: ChunkJob, { server, isShard }: Listener): ChunkRun {
@@ -145,7 +188,11 @@ export class Intake {
     try {
       const chunk = parseChunk(job.data, id);
       const options = this.#options.runOptions(server, isShard);
-      return new ChunkRun(id, chunk, { ...options, onStart: () => this.#delays.reset(chunk.batch) });
+      return new ChunkRun(id, chunk, {
+        ...options,
+        givesBack: options.refusal === undefined && this.#mayGiveBack(chunk, server),
+        onStart: () => this.#delays.reset(chunk.batch),
+      });
     } catch (error) {
       throw new UnrecoverableError((error as Error).message);
     }

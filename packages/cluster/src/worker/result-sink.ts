@@ -70,7 +70,7 @@ export class ResultSink extends Writable {
       from = end + 1;
       const line = this.#open.length === 0 ? last : this.#open.join('') + last;
       this.#open = [];
-      const head = resultHead(Buffer.from(line));
+      const head = resultHead(line);
       if (head === undefined) throw new Error('a batch wrote a line that is no output line');
       this.#add({ line: head.line, outcome: head.outcome, text: line });
     }

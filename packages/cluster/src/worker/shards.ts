@@ -14,7 +14,7 @@ export interface ShardsOptions {
   /** The shard is ours: take its chunks. */
   open: (record: QueueRecord) => void;
   /** The shard is to be another's, or is already. Resolves once nothing of it runs here. */
-  close: (queue: string) => Promise<void>;
+  close: (queue: string, why?: 'unusable') => Promise<void>;
   /** Something of the shard runs here. */
   isBusy: (queue: string) => boolean;
 }
@@ -40,6 +40,11 @@ export class Shards {
       const peers = workers.filter(({ servers }) => servers.includes(server)).length;
       await this.#balance(shards, Math.ceil(shards.length / Math.max(1, peers)));
     }
+  }
+
+  /** Another worker may have the shards of a server at once. */
+  leave(isOf: (route: string) => boolean): void {
+    for (const [queue, { server }] of this.#held) if (isOf(server)) this.#giveUp(queue, 'unusable');
   }
 
   async close(): Promise<void> {
@@ -77,18 +82,18 @@ export class Shards {
   }
 
   /** Nobody waits for it: calls in flight may take long, and the other shards are to be renewed meanwhile. */
-  #giveUp(queue: string): void {
+  #giveUp(queue: string, why?: 'unusable'): void {
     const { ledger, owner } = this.#options;
-    const left = this.#lost(queue)
+    const left = this.#lost(queue, why)
       .then(() => ledger.release(nameOf(queue), owner))
       .catch(() => {}) // then it runs out by itself
       .finally(() => this.#leaving.delete(left));
     this.#leaving.add(left);
   }
 
-  #lost(queue: string): Promise<void> {
+  #lost(queue: string, why?: 'unusable'): Promise<void> {
     this.#held.delete(queue);
-    return this.#options.close(queue);
+    return this.#options.close(queue, why);
   }
 
   #lease(queue: string): Promise<boolean> {

@@ -8,16 +8,18 @@ import type { BatchRuntime } from '@bulkhead/runtime';
 import { serverDefaults } from '@bulkhead/runtime';
 import { type ClusterLimits, clusterDefaults } from '../defaults.js';
 import type { WorkerRecord } from '../ledger.js';
-import { routesOf, serves } from '../queue-names.js';
+import { serves } from '../queue-names.js';
 import type { Store } from '../store.js';
 import { BatchWatch } from './batch-watch.js';
 import { Bell } from './bell.js';
 import type { ChunkRunOptions } from './chunk-run.js';
 import { FleetPlaces } from './fleet-limits.js';
 import { Intake } from './intake.js';
+import { Serving } from './serving.js';
 import { Shards } from './shards.js';
 import { SharedRuntime } from './shared-runtime.js';
 import { Slots } from './slots.js';
+import { StoreWatch } from './store-watch.js';
 
 /** What a worker runs, and how much of it at once. */
 export interface WorkerOptions {
@@ -31,6 +33,8 @@ export interface WorkerOptions {
   windows?: ReadonlyMap<string, number>;
   /** Aborting does what {@link ClusterWorker.stop} does. */
   signal?: AbortSignal;
+  /** Told when the store goes away, refuses to be written, and is well again. Default: nobody is told. */
+  onWarning?: (message: string) => void;
   /** Overrides of {@link clusterDefaults}. */
   limits?: Partial<ClusterLimits>;
 }
@@ -40,6 +44,8 @@ export interface WorkerStats {
   id: string;
   /** Queues that are listened to. */
   queues: string[];
+  /** Servers that cannot be used now, whose queues are left to other workers, with the reason. */
+  unusable: ReadonlyMap<string, string>;
   chunks: number;
   inFlight: number;
   /** Lines answered since the start. */
@@ -60,13 +66,13 @@ export class ClusterWorker {
   readonly #slots: Slots;
   readonly #intake: Intake;
   readonly #shards: Shards;
+  readonly #serving: Serving;
+  readonly #storeWatch: StoreWatch;
   readonly #giveUp = new AbortController();
-  #peers: readonly WorkerRecord[] = [];
-  /** All names under which its servers are queued. */
-  #routes: string[] = [];
   #takings = 0;
   #done = 0;
   #timer: NodeJS.Timeout | undefined;
+  #isSoon = false;
   #beating: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
   #ended: () => void = () => {};
@@ -91,8 +97,9 @@ export class ClusterWorker {
     this.#intake = new Intake({
       store,
       limits,
-      serverOf: (route) => this.#serverOf(route),
+      serverOf: (route) => this.#serving.serverOf(route),
       runOptions: (server, isShard) => this.#runOptions(server, isShard),
+      othersCan: (server) => this.#serving.othersCan(server),
     });
     this.#shards = new Shards({
       ledger,
@@ -100,8 +107,20 @@ export class ClusterWorker {
       leaseMs: limits.leaseMs,
       queue: (name) => store.queue(name),
       open: (record) => this.#intake.open(record),
-      close: (queue) => this.#intake.close(queue),
+      close: (queue, why) => this.#intake.close(queue, why),
       isBusy: (queue) => this.#intake.isBusy(queue),
+    });
+    this.#storeWatch = new StoreWatch({
+      place: store.place,
+      silentMs: limits.leaseMs,
+      onWarning: (message) => options.onWarning?.(message),
+    });
+    this.#serving = new Serving({
+      worker: this.id,
+      runtime: this.#runtime,
+      servers: options.servers,
+      limits,
+      onChange: (server) => this.#serverChanged(server),
     });
   }
 
@@ -130,67 +149,82 @@ export class ClusterWorker {
     return {
       id: this.id,
       queues: this.#intake.queues,
+      unusable: this.#serving.unusable(),
       chunks: this.#intake.chunks,
       inFlight: this.#slots.taken,
       done: this.#done,
     };
   }
 
+  /** At once: a chunk of it that is taken now would only come back. */
+  #serverChanged(server: string): void {
+    if (this.#stopping !== undefined) return;
+    if (!this.#serving.takes(server)) {
+      this.#intake.closeShared(server);
+      this.#shards.leave((route) => serves(server, route));
+    }
+    this.#beatSoon();
+  }
+
   // ── beats ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** One after the other: while the store is away, the next one waits for it. */
   #beat(): void {
+    this.#isSoon = false;
     this.#beating = this.#beatOnce()
       .catch(() => {}) // the next one tries again
       .finally(() => {
         this.#beating = undefined;
         this.#bell.ring();
-        if (this.#stopping === undefined) this.#timer = setTimeout(() => this.#beat(), this.#limits.beatMs);
+        if (this.#stopping !== undefined) return;
+        this.#timer = setTimeout(() => this.#beat(), this.#isSoon ? 0 : this.#limits.beatMs);
       });
+  }
+
+  /** Something is to be told, or looked for, before the next beat is due. */
+  #beatSoon(): void {
+    this.#isSoon = true;
+    if (this.#beating !== undefined || this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#beat(), 0);
   }
 
   async #beatOnce(): Promise<void> {
     const { ledger } = this.#store;
-    if (this.#routes.length === 0) this.#routes = this.#servers.flatMap(routesOf);
+    this.#serving.look();
     // First, so that the worker counts itself among its peers.
-    await ledger.beat(this.#record(), this.#limits.leaseMs);
+    await this.#storeWatch.follow(ledger.beat(this.#record(), this.#limits.leaseMs));
     await Promise.all([this.#places.renew(), this.#watch.refresh(), this.#findQueues()]);
   }
 
   async #findQueues(): Promise<void> {
     const { ledger } = this.#store;
-    const listed = (await ledger.queues()).filter(({ server }) => this.#serverOf(server) !== undefined);
-    this.#routes = [...new Set([...this.#servers.flatMap(routesOf), ...listed.map(({ server }) => server)])];
-    this.#peers = await ledger.workers();
+    const queues = await ledger.queues();
+    this.#serving.met(await ledger.workers(), queues);
     if (this.#stopping !== undefined) return;
-    for (const record of listed) if (record.shard === undefined) this.#intake.open(record);
-    this.#intake.closeOthers(new Set(listed.map(({ queue }) => queue)));
+    const taken = queues.filter(({ server: route }) => {
+      const server = this.#serving.serverOf(route);
+      return server !== undefined && this.#serving.takes(server);
+    });
+    for (const record of taken) if (record.shard === undefined) this.#intake.open(record);
+    this.#intake.closeOthers(new Set(taken.map(({ queue }) => queue)));
     await this.#shards.tick(
-      listed.filter(({ shard }) => shard !== undefined),
-      this.#peers,
+      taken.filter(({ shard }) => shard !== undefined),
+      this.#serving.peers,
     );
   }
 
   #record(): WorkerRecord {
     const { id, chunks, inFlight, done } = this.stats();
     const place = { host: hostname(), pid: process.pid, startedAt: this.#startedAt };
-    return { id, ...place, servers: this.#routes, inFlight, chunks, done };
-  }
-
-  /** The runtime's may change while the worker lives. */
-  get #servers(): readonly string[] {
-    return this.#options.servers ?? this.#options.runtime.servers().map(({ name }) => name);
-  }
-
-  #serverOf(route: string): string | undefined {
-    return this.#servers.find((server) => serves(server, route));
+    return { id, ...place, ...this.#serving.record(), inFlight, chunks, done };
   }
 
   #windowOf(server: string): number {
     return this.#options.windows?.get(server) ?? serverDefaults.window;
   }
 
-  #runOptions(server: string, isShard: boolean): Omit<ChunkRunOptions, 'onStart'> {
+  #runOptions(server: string, isShard: boolean): Omit<ChunkRunOptions, 'onStart' | 'givesBack'> {
     return {
       runtime: this.#runtime,
       ledger: this.#store.ledger,
@@ -202,19 +236,15 @@ export class ClusterWorker {
       limits: this.#limits,
       server,
       isShard,
+      refusal: this.#serving.refusal(server),
       window: this.#windowOf(server),
-      fairShare: (limit) => Math.max(1, Math.ceil(limit / Math.max(1, this.#peersOf(server)))),
+      fairShare: (limit) => this.#serving.fairShare(server, limit),
       owner: `${this.id}:${this.#takings++}`,
       giveUp: this.#giveUp.signal,
       onLine: () => {
         this.#done++;
       },
     };
-  }
-
-  #peersOf(server: string): number {
-    const routes = routesOf(server);
-    return this.#peers.filter(({ servers }) => routes.some((route) => servers.includes(route))).length;
   }
 
   // ── the end ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -233,6 +263,8 @@ export class ClusterWorker {
     await Promise.race([late, this.#leave()]);
     clearTimeout(cut);
     clearTimeout(gaveUp);
+    this.#storeWatch.close();
+    this.#serving.close();
     this.#runtime.close();
     this.#ended();
   }

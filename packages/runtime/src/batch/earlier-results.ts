@@ -74,15 +74,17 @@ export async function readEarlierResults(path: string): Promise<EarlierResults> 
   return { lines, failed };
 }
 
-/** Undefined when the bytes do not begin like an output line. */
-export function resultHead(bytes: Buffer): ResultHead | undefined {
-  const found = HEAD.exec(bytes.subarray(0, GLANCE_BYTES).toString('utf8'));
+/** Undefined when the line does not begin like an output line. */
+export function resultHead(line: Buffer | string): ResultHead | undefined {
+  const found = HEAD.exec(
+    typeof line === 'string' ? line.slice(0, GLANCE_BYTES) : line.subarray(0, GLANCE_BYTES).toString('utf8'),
+  );
   if (found !== null) {
-    const [, line, server = 'null', word] = found;
+    const [, number, server = 'null', word] = found;
     const outcome = outcomes.find((one) => one === word);
-    return outcome === undefined ? undefined : { line: Number(line), server: nameOf(server), outcome };
+    return outcome === undefined ? undefined : { line: Number(number), server: nameOf(server), outcome };
   }
-  return readWhole(bytes.toString('utf8'));
+  return readWhole(line.toString());
 }
 
 /** An unusual `id`, or long names. */
@@ -102,6 +104,10 @@ function readWhole(text: string): ResultHead | undefined {
   }
 }
 
+/** Lines of one server follow each other. */
+let lastName = { json: 'null', name: undefined as string | undefined };
+
 function nameOf(json: string): string | undefined {
-  return json === 'null' ? undefined : (JSON.parse(json) as string);
+  if (lastName.json !== json) lastName = { json, name: JSON.parse(json) as string };
+  return lastName.name;
 }
