@@ -209,6 +209,7 @@ export class ApprovalDesk {
     return {
       ...spec,
       launch: unexpanded(spec.launch),
+      secrets: [],
       // Neither the cached list nor the known era of the true server is for one that may not run.
       fingerprint: `held-${spec.fingerprint}`,
       held: { state: 'needs-approval', reason },

@@ -51,6 +51,13 @@ export interface ChunkJournalOptions {
   onStop: (reason: StopReason) => void;
 }
 
+/** A line that has no slot yet. */
+interface Wait {
+  isOver: boolean;
+  go: (noted: Promise<void>) => void;
+  giveBack: () => void;
+}
+
 /** Lines that are noted in one step, and then all sent or all given back. */
 interface Group {
   lines: number[];
@@ -67,6 +74,7 @@ export class ChunkJournal implements CallJournal {
   #isNoting = false;
   /** Lines that hold a slot: from their first start to their result. */
   readonly #slotted = new Set<number>();
+  readonly #waits = new Set<Wait>();
   /** Lines that were not sent, noted or not. */
   readonly unsentLines: number[] = [];
   #stopped: StopReason | undefined;
@@ -96,10 +104,22 @@ export class ChunkJournal implements CallJournal {
     if (this.#stopped !== undefined) return Promise.reject(new GivenBack());
     if (this.#slotted.has(line)) return this.#noted(line);
     const { slots, server } = this.#options;
-    const taken = slots.take(server);
-    if (taken !== undefined) return this.#startWith(line, taken);
-    this.#slotted.add(line);
-    return this.#noted(line);
+    const wait: Wait = { isOver: false, go: () => {}, giveBack: () => {} };
+    const isTaken = slots.take(server, () => {
+      this.#waits.delete(wait);
+      if (wait.isOver) return slots.release(server);
+      this.#slotted.add(line);
+      wait.go(this.#noted(line));
+    });
+    if (isTaken) {
+      this.#slotted.add(line);
+      return this.#noted(line);
+    }
+    this.#waits.add(wait);
+    return new Promise((resolve, reject) => {
+      wait.go = resolve;
+      wait.giveBack = () => reject(new GivenBack());
+    });
   }
 
   unsent(line: number, { code }: BulkheadError): boolean {
@@ -127,6 +147,11 @@ export class ChunkJournal implements CallJournal {
     if (this.#stopped !== undefined) return;
     this.#stopped = reason;
     this.#whenStopped();
+    for (const wait of this.#waits) {
+      wait.isOver = true;
+      wait.giveBack();
+    }
+    this.#waits.clear();
     this.#options.onStop(reason);
     this.#options.bell.ring();
   }
@@ -134,17 +159,6 @@ export class ChunkJournal implements CallJournal {
   /** The chunk's run is over. */
   close(): void {
     for (const line of [...this.#slotted]) this.ended(line);
-  }
-
-  async #startWith(line: number, slot: Promise<void>): Promise<void> {
-    await Promise.race([slot, this.#stopping]);
-    if (this.#stopped !== undefined) {
-      const { slots, server } = this.#options;
-      void slot.then(() => slots.release(server));
-      throw new GivenBack();
-    }
-    this.#slotted.add(line);
-    await this.#noted(line);
   }
 
   /** One promise for all lines of a step: with one for each, they would cost more than the step. */

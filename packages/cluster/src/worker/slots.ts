@@ -13,13 +13,14 @@ export class Semaphore {
     this.#free = size;
   }
 
-  /** Undefined: taken at once. */
-  take(): Promise<void> | undefined {
+  /** True: taken at once. False: it is taken later, and that is told. */
+  take(whenTaken: () => void): boolean {
     if (this.#free > 0) {
       this.#free--;
-      return undefined;
+      return true;
     }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#waiting.push(whenTaken);
+    return false;
   }
 
   release(): void {
@@ -53,25 +54,27 @@ export class Slots {
     return this.#taken;
   }
 
-  /** Undefined: taken at once. The server's own comes first: whoever waits for it holds nothing that others need. */
-  take(server: string): Promise<void> | undefined {
-    const own = this.#server(server).take();
-    if (own !== undefined) return own.then(() => this.#takeAny());
-    const any = this.#all.take();
-    if (any === undefined) this.#taken++;
-    else return any.then(() => void this.#taken++);
-    return undefined;
+  /**
+   * True: taken at once. False: it is taken later, and that is told. The server's own comes first: whoever waits for it
+   * holds nothing that others need.
+   */
+  take(server: string, whenTaken: () => void): boolean {
+    const late = (): void => {
+      this.#taken++;
+      whenTaken();
+    };
+    const ownLate = (): void => {
+      if (this.#all.take(late)) late();
+    };
+    if (!this.#server(server).take(ownLate) || !this.#all.take(late)) return false;
+    this.#taken++;
+    return true;
   }
 
   release(server: string): void {
     this.#taken--;
     this.#all.release();
     this.#server(server).release();
-  }
-
-  async #takeAny(): Promise<void> {
-    await this.#all.take();
-    this.#taken++;
   }
 
   #server(server: string): Semaphore {
