@@ -142,7 +142,7 @@ describe('the words of a tool', () => {
     const description = `Lists things ${'a_'.repeat(500_000)}`;
     const startedAt = performance.now();
     expect(listed(inferCapabilities({ name: 'x', description }, { trusted: true }))).toBe('read');
-    expect(performance.now() - startedAt).toBeLessThan(200);
+    expect(performance.now() - startedAt).toBeLessThan(2_000);
   });
 });
 

@@ -231,7 +231,7 @@ describe.skipIf(missing !== undefined)('a Redis that goes away in mid-work', () 
 
   test('is waited for as long as the patience lasts, then named', async () => {
     const server = await start();
-    const { ledger } = await open(server.url, 300);
+    const { ledger } = await open(server.url, 1_500);
     await server.kill();
     await expect(ledger.batches()).rejects.toMatchObject({
       code: 'CONNECTION_LOST',
@@ -240,7 +240,7 @@ describe.skipIf(missing !== undefined)('a Redis that goes away in mid-work', () 
     // Known to be away: nobody waits again.
     const before = performance.now();
     await expect(ledger.workers()).rejects.toMatchObject({ code: 'CONNECTION_LOST' });
-    expect(performance.now() - before).toBeLessThan(250);
+    expect(performance.now() - before).toBeLessThan(1_000);
     await server.start();
     await expect.poll(() => ledger.batches().catch(() => undefined), { timeout: 10_000 }).toEqual([]);
   });
