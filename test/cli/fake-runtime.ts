@@ -1,5 +1,5 @@
 /** A runtime in memory for tests of what stands on top of it: servers are functions, states change on command. */
-import { EventEmitter } from 'node:events';
+import { EventEmitter, setMaxListeners } from 'node:events';
 import { BulkheadError, type Reason, type ServerState } from '@bulkhead/workers';
 import type {
   CallOptions,
@@ -168,6 +168,7 @@ function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
     const cancel = (): void => reject(new BulkheadError('CANCELLED', 'the call was cancelled'));
     if (signal?.aborted === true) cancel();
+    if (signal !== undefined) setMaxListeners(0, signal); // one for each call in flight
     signal?.addEventListener('abort', cancel, { once: true });
   });
 }
