@@ -296,7 +296,7 @@ describe.skipIf(missing !== undefined)('a command that reaches Redis twice', () 
     await store.ledger.putResults(id, 'c', 'me', [ok(1, text)]);
     const [entry] = (await store.ledger.results(id, undefined, 1)).lines;
     if (typeof entry !== 'object') throw new Error('the line is not kept apart');
-    const script = await import('../../packages/cluster/src/lua.js');
+    const script = await import('../../packages/cluster/src/redis-scripts.js');
     const tag = `bulkhead:{${id}}:`;
     const keys = ['batch', 'owners', 'answered', 'results', 'blobs', `blob:${entry.blob}`].map(
       (k) => tag + k,

@@ -328,8 +328,10 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
   });
 
   test('the order of an affinity outlasts its worker', async () => {
-    const first = await spawnWorker('first');
-    const second = await spawnWorker('second');
+    // On a machine that is slow for a moment neither must take the other for gone, and with it all shards.
+    const limits = { leaseMs: 3_000 };
+    const first = await spawnWorker('first', { limits });
+    const second = await spawnWorker('second', { limits });
     await knownToEachOther([first.pid, second.pid]);
     const count = 160;
     const id = await submit(

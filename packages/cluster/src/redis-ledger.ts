@@ -12,12 +12,12 @@ import type {
   Standing,
   WorkerRecord,
 } from './ledger.js';
-import { LUA, STANDINGS } from './lua.js';
 import { queueOfChunk } from './queue-names.js';
 import { checkRedis } from './redis-check.js';
 import { batchKeys, fleetKeys } from './redis-keys.js';
 import type { RedisPatience } from './redis-patience.js';
 import { freeResults, putResults, readBlob, readResults } from './redis-results.js';
+import { LUA, standing } from './redis-scripts.js';
 
 type Argument = string | number;
 
@@ -219,10 +219,6 @@ export class RedisLedger implements Ledger {
     const command = Reflect.get(this.#client, name) as (...all: Argument[]) => Promise<unknown>;
     return this.#patience.run(command.call(this.#client, keys.length, ...keys, ...args));
   };
-}
-
-export function standing(index: unknown): Standing {
-  return STANDINGS[index as number] ?? 'fenced';
 }
 
 function recordOf(id: string, fields: Record<string, string>): BatchRecord | undefined {

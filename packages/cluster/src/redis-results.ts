@@ -8,8 +8,9 @@ import type { Redis } from 'ioredis';
 import { clusterDefaults } from './defaults.js';
 import type { LineResult, ResultPage, Standing } from './ledger.js';
 import { batchKeys } from './redis-keys.js';
-import { type RunScript, standing } from './redis-ledger.js';
+import type { RunScript } from './redis-ledger.js';
 import type { RedisPatience } from './redis-patience.js';
+import { standing } from './redis-scripts.js';
 
 /** Entries that one step removes. */
 const FREED_AT_ONCE = 50;

@@ -1,9 +1,9 @@
-/** 1 with the result, 0 with the error, as JSON text. */
-export type AskAnswer = [1 | 0, string];
-
 /** The agent's answers to what servers ask: runs the handlers, fills defaults, and never throws across the port. */
 import { AUTHORIZE, encodeError, type HandlerSet, type LaneAsk, type WireError } from '@bulkhead/workers';
 import type { AgentHandlers, AskContext, ElicitationAnswer } from './api.js';
+
+/** 1 with the result, 0 with the error, as JSON text. */
+export type AskAnswer = [1 | 0, string];
 
 export class AskDesk {
   readonly #handlers: AgentHandlers;

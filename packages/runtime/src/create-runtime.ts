@@ -2,10 +2,10 @@
 import { BulkheadError } from '@bulkhead/workers';
 import type { RuntimeOptions } from './api.js';
 import { ApprovalDesk } from './approval-desk.js';
-import type { Books } from './books.js';
 import { resolveServers } from './config/load.js';
 import type { MetricsOptions } from './control/metrics-port.js';
-import { recordFile } from './record-file.js';
+import type { Books } from './log-and-audit.js';
+import { recordFile } from './recording-file.js';
 import { Runtime } from './runtime.js';
 import { openTelemetry } from './telemetry/open.js';
 
@@ -36,7 +36,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 /** Nothing of them is loaded for a runtime that writes nothing. */
 async function booksFor(options: RuntimeOptions): Promise<Books | undefined> {
   if (options.logger === undefined && options.audit === undefined) return undefined;
-  const { openBooks } = await import('./books.js');
+  const { openBooks } = await import('./log-and-audit.js');
   return openBooks(options);
 }
 

@@ -1,4 +1,4 @@
-/** Directories of a runtime: a private one for sockets, one for logs. */
+/** Where a runtime keeps what it needs on disk: a private directory for sockets, and those of logs, state, approvals and caches. */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';

@@ -1,3 +1,7 @@
+/**
+ * The one class of errors: a stable code, how the call ended by it, whether it may be repeated, and facts. It crosses threads
+ * as plain data, because a clone of an error loses its code.
+ */
 import { codeOutcome, type ErrorCode, type Outcome } from './outcomes.js';
 
 export interface BulkheadErrorInit {

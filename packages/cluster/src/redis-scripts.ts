@@ -4,7 +4,11 @@
  */
 import type { Standing } from './ledger.js';
 
-export const STANDINGS = ['owner', 'fenced', 'cancelled'] as const satisfies readonly Standing[];
+const STANDINGS = ['owner', 'fenced', 'cancelled'] as const satisfies readonly Standing[];
+
+export function standing(index: unknown): Standing {
+  return STANDINGS[index as number] ?? 'fenced';
+}
 
 const STANDING = `
 local function standing(batch, owners, chunk, owner)
