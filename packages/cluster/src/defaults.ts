@@ -53,6 +53,8 @@ export const clusterDefaults = {
   leaseMs: 3_000,
   /** How often a worker renews leases and places, and tells that it lives. */
   beatMs: 1_000,
+  /** Workers that a worker reads about at each beat; of a larger fleet it reads at every second beat, and so on. */
+  peersPerBeat: 50,
   /** A chunk that cannot run now (no place, or nobody reads the results) comes back after this. */
   delayMs: 1_000,
   /** How long a worker keeps a chunk that has no place, before it lets others have a look at it. */

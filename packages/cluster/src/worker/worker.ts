@@ -70,6 +70,7 @@ export class ClusterWorker {
   readonly #storeWatch: StoreWatch;
   readonly #giveUp = new AbortController();
   #takings = 0;
+  #beats = 0;
   #done = 0;
   #timer: NodeJS.Timeout | undefined;
   #isSoon = false;
@@ -200,7 +201,11 @@ export class ClusterWorker {
   async #findQueues(): Promise<void> {
     const { ledger } = this.#store;
     const queues = await ledger.queues();
-    this.#serving.met(await ledger.workers(), queues);
+    const { peers } = this.#serving;
+    // Every worker reads all others: in a large fleet less often, or the cost would grow with its square.
+    const every = Math.ceil(peers.length / this.#limits.peersPerBeat);
+    const known = this.#beats++ % Math.max(1, every) === 0 ? await ledger.workers() : peers;
+    this.#serving.met(known, queues);
     if (this.#stopping !== undefined) return;
     const taken = queues.filter(({ server: route }) => {
       const server = this.#serving.serverOf(route);
