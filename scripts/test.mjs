@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * `npm test`: the checks, then vitest. Arguments go to vitest (`npm test -- framing`). The last line is always
- * `N passed, N failed`, a check counting like a test; the exit code is not 0 when anything failed.
+ * `npm test`: the checks, then vitest. `npm run test:long` (`--long`): the tests of `*.long.test.ts` alone, which take minutes. Other
+ * arguments go to vitest (`npm test -- framing`). The last line is always `N passed, N failed`, a check counting like a test;
+ * the exit code is not 0 when anything failed.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,8 +10,11 @@ import { join } from 'node:path';
 import { check } from './check.mjs';
 import { runTool } from './tool.mjs';
 
-const checks = check();
-const tests = runTests(process.argv.slice(2));
+const args = process.argv.slice(2);
+const isLong = args[0] === '--long';
+if (isLong) process.env.BULKHEAD_TESTS = 'long'; // for vitest.config.ts
+const checks = isLong ? [] : check();
+const tests = runTests(isLong ? args.slice(1) : args);
 const passed = checks.filter((step) => step.passed).length + tests.passed;
 const failed = checks.filter((step) => !step.passed).length + tests.failed;
 process.exitCode = failed > 0 ? 1 : 0;

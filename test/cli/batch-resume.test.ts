@@ -66,7 +66,7 @@ function seeded(seed: number): () => number {
 }
 
 describe('a batch that is killed and resumed', () => {
-  test.each(Array.from({ length: 10 }, (_, round) => round))(
+  test.each(Array.from({ length: 5 }, (_, round) => round))(
     'round %i: after five kills at random moments no line is lost and none has run twice',
     async (round) => {
       const random = seeded(round + 1);
