@@ -304,9 +304,11 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
   });
 
   test('calls with the same affinity meet the same server process, one after the other, in the order of the input', async () => {
-    await work(await startRuntime(servers()));
-    await work(await startRuntime(servers()));
-    await knownToEachOther([process.pid, process.pid]);
+    const two = [await work(await startRuntime(servers())), await work(await startRuntime(servers()))];
+    await eventually(
+      () => two.every((worker) => worker.stats().peers === 2),
+      () => 'workers that know each other',
+    );
     const count = 120;
     const affinityOf = (key: number): number => key % 8;
     const id = await submit(
@@ -329,7 +331,7 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
 
   test('the order of an affinity outlasts its worker', async () => {
     // On a machine that is slow for a moment neither must take the other for gone, and with it all shards.
-    const limits = { leaseMs: 3_000 };
+    const limits = { leaseMs: 5_000, lockMs: 3_000 };
     const first = await spawnWorker('first', { limits });
     const second = await spawnWorker('second', { limits });
     await knownToEachOther([first.pid, second.pid]);
@@ -338,26 +340,27 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
       numbers(count).map((key) => call(key, { affinity: key % 4, idempotent: true }, { ms: 10 })),
       { chunkLines: 5, shards: 4 },
     );
-    const hosts = (): Set<number> => new Set(begins().map(({ host }) => host));
     await eventually(
-      () => hosts().size === 2 && begins().length > 30,
-      () => 'calls of both workers',
+      () => begins().length > 30,
+      () => 'calls',
     );
-    first.kill('SIGKILL');
-    await once(first, 'exit');
+    // How the shards were shared out depends on who was there first; one that holds some is to be lost.
+    const [lost, heir] = begins().some(({ host }) => host === first.pid) ? [first, second] : [second, first];
+    lost.kill('SIGKILL');
+    await once(lost, 'exit');
     expect((await results(id)).every(({ outcome }) => outcome === 'ok')).toBe(true);
     for (let affinity = 0; affinity < 4; affinity++) {
       const own = begins().filter(({ key }) => key > 0 && key % 4 === affinity);
       // Answers that were not noted yet when their worker died are asked for again, from there on in order.
-      for (const { pid } of [first, second]) {
+      for (const { pid } of [lost, heir]) {
         const keys = own.filter(({ host }) => host === pid).map(({ key }) => key);
         expect(keys).toEqual([...new Set(keys)].sort((a, b) => a - b));
       }
       expect(own.length - new Set(own.map(({ key }) => key)).size).toBeLessThan(10);
-      const takeover = own.findIndex(({ host }) => host === second.pid);
-      expect(own.slice(takeover).every(({ host }) => host === second.pid)).toBe(true);
+      const takeover = own.findIndex(({ host }) => host === heir.pid);
+      expect(own.slice(takeover).every(({ host }) => host === heir.pid)).toBe(true);
     }
-    expect(second.exitCode).toBeNull();
+    expect(heir.exitCode).toBeNull();
   });
 
   test('a window holds over all workers', async () => {

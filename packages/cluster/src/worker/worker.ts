@@ -46,6 +46,8 @@ export interface WorkerStats {
   queues: string[];
   /** Servers that cannot be used now, whose queues are left to other workers, with the reason. */
   unusable: ReadonlyMap<string, string>;
+  /** Workers that it knows of with a server that they can use, itself included: what it divides fair shares by. */
+  peers: number;
   chunks: number;
   inFlight: number;
   /** Lines answered since the start. */
@@ -151,6 +153,7 @@ export class ClusterWorker {
       id: this.id,
       queues: this.#intake.queues,
       unusable: this.#serving.unusable(),
+      peers: this.#serving.peers.filter(({ servers }) => servers.length > 0).length,
       chunks: this.#intake.chunks,
       inFlight: this.#slots.taken,
       done: this.#done,
