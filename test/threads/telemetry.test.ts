@@ -200,6 +200,22 @@ describe('the span of a call', () => {
     expect(spans.named('tools/call echo').map(parentOf)).toEqual([idOf(agent)]);
   });
 
+  it('is left out for most of very many calls without a parent, and kept for all within a span', async () => {
+    const runtime = await start(
+      { s: scripted({}) },
+      { telemetry: { tracerProvider: spans.provider, spansPerSecond: 5 } },
+    );
+    await runtime.ready();
+    const many = () =>
+      Promise.all(Array.from({ length: 60 }, () => runtime.callTool('mcp__s__echo', { text: 'x' })));
+    await many();
+    const alone = spans.named('tools/call echo').length;
+    expect(alone).toBeGreaterThanOrEqual(5);
+    expect(alone).toBeLessThan(40);
+    const { span: agent } = await within(many);
+    expect(spans.named('tools/call echo').filter((span) => parentOf(span) === idOf(agent))).toHaveLength(60);
+  });
+
   it('is there for other requests too, without what their URI may hide', async () => {
     const record = directory('record.jsonl');
     const rules = [{ method: 'resources/read', reply: { result: { contents: [] } } }];

@@ -2,13 +2,14 @@
  * Telemetry of calls: a span for each, its trace context in the request's `_meta`, and its duration. Nothing here is on
  * the path of a call unless somebody listens.
  */
-import type { BulkheadError } from '@bulkhead/workers';
+import { type BulkheadError, now } from '@bulkhead/workers';
 import { type Attributes, type Context, context, type Tracer, trace } from '@opentelemetry/api';
 import type { PendingCall } from '../call.js';
 import type { GatedCall } from '../gate.js';
 import { metaText } from '../request-meta.js';
 import { attribute, plainUri, type ServerFacts, serverAttributes } from './attributes.js';
 import { CallSpan, type Durations, endSpan, NameWatch, type WatchedName } from './call-watch.js';
+import type { Pace } from './pace.js';
 import { callersContext, traceMembers } from './trace-context.js';
 
 const TOOLS_CALL = 'tools/call';
@@ -23,6 +24,8 @@ export interface CallTelemetryInit {
   propagate: boolean;
   /** Share of the calls without a parent that get a span. */
   ratio: number;
+  /** Which of them, when they are many. */
+  pace: Pace;
   random: () => number;
   facts: (server: string) => ServerFacts;
 }
@@ -48,7 +51,7 @@ export class CallTelemetry {
       }
       const active = context.active();
       const parent = meta === undefined ? active : callersContext(active, meta);
-      if (this.#leftOut(parent)) {
+      if (this.#leftOut(parent, call.startedAt)) {
         call.watch = watch;
         return;
       }
@@ -73,7 +76,7 @@ export class CallTelemetry {
   /** A call that its gate did not let out: a span without a request. */
   refused({ server, tool, route }: GatedCall, error: BulkheadError): void {
     const { tracer } = this.#init;
-    if (tracer === undefined || this.#leftOut(context.active())) return;
+    if (tracer === undefined || this.#leftOut(context.active(), now())) return;
     try {
       const kind = route === 'resource' || route === 'prompt' ? 'request' : 'call';
       const span = this.#watch(server, kind, tool).start(tracer, context.active());
@@ -89,9 +92,10 @@ export class CallTelemetry {
   }
 
   /** Decided before the tracer is asked, whose own sampler costs a span's ids and attributes first. */
-  #leftOut(parent: Context): boolean {
-    const { ratio, random } = this.#init;
-    return ratio < 1 && trace.getSpanContext(parent) === undefined && random() >= ratio;
+  #leftOut(parent: Context, at: number): boolean {
+    const { ratio, pace, random } = this.#init;
+    if (trace.getSpanContext(parent) !== undefined) return false;
+    return (ratio < 1 && random() >= ratio) || !pace.takes(at);
   }
 
   #watch(server: string, kind: PendingCall['kind'], tool: string): NameWatch {

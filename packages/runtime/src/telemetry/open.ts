@@ -22,8 +22,9 @@ export async function openTelemetry(
 ): Promise<MakeTelemetry | undefined> {
   if (setting === false) return undefined;
   const given: TelemetryOptions = setting === 'auto' ? {} : setting;
-  const { propagate, ratio, durationsPerSecond } = { ...telemetryDefaults, ...given };
+  const { propagate, ratio, spansPerSecond, durationsPerSecond } = { ...telemetryDefaults, ...given };
   within('ratio', ratio, 0, 1);
+  within('spansPerSecond', spansPerSecond, 1, Number.POSITIVE_INFINITY);
   within('durationsPerSecond', durationsPerSecond, 1, Number.POSITIVE_INFINITY);
   const registered = registeredProviders();
   const init: TelemetryInit = {
@@ -31,6 +32,7 @@ export async function openTelemetry(
     meterProvider: provider('meterProvider', given.meterProvider, registered.metrics, 'getMeter'),
     propagate,
     ratio,
+    spansPerSecond,
     durationsPerSecond,
     owner,
   };

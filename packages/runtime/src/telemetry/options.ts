@@ -18,13 +18,23 @@ export interface TelemetryOptions {
    */
   ratio?: number;
   /**
+   * About how many calls without a parent span get one each second in a thread at most, evenly spaced, 1 or more. A span
+   * costs an SDK as much as the whole call costs here, so that without a limit a busy loop would pay twice. Default 2 000.
+   */
+  spansPerSecond?: number;
+  /**
    * About how many durations of calls a thread records each second at most, evenly spaced, 1 or more. Above it the
    * histogram shows shares but not numbers; `bulkhead.calls` always counts every call. Default 5 000.
    */
   durationsPerSecond?: number;
 }
 
-export const telemetryDefaults = { propagate: true, ratio: 1, durationsPerSecond: 5_000 } as const;
+export const telemetryDefaults = {
+  propagate: true,
+  ratio: 1,
+  spansPerSecond: 2_000,
+  durationsPerSecond: 5_000,
+} as const;
 
 /**
  * `auto`: on for what has a global provider when the runtime is made, so register the SDK first. `false`: off, and nothing

@@ -24,6 +24,7 @@ export interface TelemetryInit {
   meterProvider: MeterProvider | undefined;
   propagate: boolean;
   ratio: number;
+  spansPerSecond: number;
   durationsPerSecond: number;
   /** The thread that owns the runtime; lives of servers and their processes are told of there alone. */
   owner: boolean;
@@ -60,7 +61,15 @@ export class Telemetry {
       'Of calls and requests, from the caller and back.',
     );
     const durations = histogram && { histogram, pace: new Pace(init.durationsPerSecond) };
-    this.#calls = new CallTelemetry({ tracer, durations, propagate, ratio, random: Math.random, facts });
+    this.#calls = new CallTelemetry({
+      tracer,
+      durations,
+      propagate,
+      ratio,
+      pace: new Pace(init.spansPerSecond),
+      random: Math.random,
+      facts,
+    });
     if (owner) {
       const sessions = seconds(
         'mcp.client.session.duration',
