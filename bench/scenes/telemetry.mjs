@@ -14,7 +14,7 @@ import { compare } from '../rows.mjs';
 
 export const about = 'OpenTelemetry: off, metrics, metrics and traces, every call traced; 64 in flight';
 
-const ALL = { spansPerSecond: Number.POSITIVE_INFINITY };
+const ALL = { spansPerSecond: 1e9 };
 const CASES = [
   { name: 'off' },
   { name: 'metrics', metrics: true },
