@@ -22,7 +22,8 @@ import { packAll } from './pack.mjs';
 /** What npm would download for a package, beside packages of others. */
 const NEEDS = new Map([
   ['@bulkhead/runtime', ['@bulkhead/workers', '@bulkhead/runtime']],
-  ['@bulkhead/cli', ['@bulkhead/workers', '@bulkhead/runtime', '@bulkhead/cluster', '@bulkhead/cli']],
+  ['@bulkhead/cli', ['@bulkhead/workers', '@bulkhead/runtime', '@bulkhead/cli']],
+  ['@bulkhead/cluster', ['@bulkhead/workers', '@bulkhead/runtime', '@bulkhead/cluster']],
 ]);
 
 const directory = mkdtempSync(join(tmpdir(), 'bulkhead-consumer-'));
