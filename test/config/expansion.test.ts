@@ -162,7 +162,10 @@ describe('B111: variables in an entry', () => {
       input: { command: 'x', env: { K: `\${input:key}` } },
     });
     expect(problemOf(config, 'remote').severity).toBe('error');
-    expect(problemOf(config, 'input').severity).toBe('error');
+    expect(problemOf(config, 'input')).toMatchObject({
+      severity: 'error',
+      hint: `only an editor asks for inputs: write \${KEY} and set that variable`,
+    });
     expect(problemOf(config, 'shell').severity).toBe('warning');
     expect(stdioOf(config, 'shell').args[1]).toBe(`echo \${1%x} $HOME`);
   });

@@ -24,7 +24,11 @@ export function fieldExpander(lookup: Lookup, findings: Finding[]): ExpandField 
       // In arguments it may be meant for a shell; in a header it would go out as a broken credential.
       const severity = remote || odd.startsWith('${input:') ? 'error' : 'warning';
       const kept = severity === 'error' ? '' : ' and stays as it is';
-      const hint = `references are \${NAME} and \${NAME:-default}`;
+      const [, asked] = /^\$\{input:([^}]+)\}$/.exec(odd) ?? [];
+      const hint =
+        asked === undefined
+          ? `references are \${NAME} and \${NAME:-default}`
+          : `only an editor asks for inputs: write \${${variableFor(asked)}} and set that variable`;
       findings.push({ severity, path, message: `"${odd}" is no reference to a variable${kept}`, hint });
     }
     for (const variable of remote ? new Set(found.empty) : []) {
@@ -33,4 +37,12 @@ export function fieldExpander(lookup: Lookup, findings: Finding[]): ExpandField 
     }
     return found.text;
   };
+}
+
+/** A name for what an editor would ask for under `id`. */
+function variableFor(id: string): string {
+  return id
+    .replaceAll(/\W+/g, '_')
+    .replace(/^(?=\d)/, '_')
+    .toUpperCase();
 }
