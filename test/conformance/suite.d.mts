@@ -4,6 +4,7 @@ export interface Suite {
   versions: (string | undefined)[];
 }
 export const suites: Suite[];
+export function isRepeated(suite: Suite, version: string | undefined): boolean;
 export function scenariosOf(suite: Suite, version: string | undefined): Promise<string[]>;
 export function runScenario(
   suite: Suite,
