@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { LatencyRecorder } from '../../packages/runtime/src/latency.js';
+import { durationBoundsMs, LatencyRecorder } from '../../packages/runtime/src/latency.js';
 
 describe('latencies of answered calls', () => {
   it('there is nothing to tell before the first', () => {
@@ -54,5 +54,25 @@ describe('latencies of answered calls', () => {
     const recorder = new LatencyRecorder();
     recorder.record(Number.NaN);
     expect(recorder.snapshot()).toBeUndefined();
+  });
+
+  it('a histogram counts how many took at most each bound, of which each is up to two per cent off', () => {
+    const recorder = new LatencyRecorder();
+    expect(recorder.cumulative()).toBeUndefined();
+    const latencies = [0.2, 0.9, 3, 3, 40, 700, 59_000, 400_000];
+    for (const ms of latencies) recorder.record(ms);
+    expect(durationBoundsMs.length).toBeGreaterThan(10);
+    expect(recorder.cumulative()).toEqual(
+      durationBoundsMs.map((bound) => latencies.filter((ms) => ms <= bound).length),
+    );
+    // Told twice, it is the same.
+    expect(recorder.cumulative()?.at(-1)).toBe(7);
+  });
+
+  it('no percentile is above the slowest', () => {
+    const recorder = new LatencyRecorder();
+    recorder.record(7.003);
+    const { p50 = 0, p99 = 0 } = recorder.snapshot() ?? {};
+    expect(Math.max(p50, p99)).toBeLessThanOrEqual(7.003);
   });
 });
