@@ -360,6 +360,7 @@ describe.skipIf(missing !== undefined)(
       expect(code).toBe('141');
       expect(piped.stderr).toBe('');
       expect(parseLines((await bulkhead('results', id)).stdout)).toHaveLength(2_000);
+      expect((await bulkhead('cancel', id)).stderr).toContain('done already: there is nothing to cancel');
     });
 
     test('a worker leaves the calls of a server that cannot start to others', async () => {
