@@ -230,7 +230,7 @@ describe.skipIf(missing !== undefined)('the store on PostgreSQL', () => {
     await reach(3);
     let added: Promise<unknown> | undefined;
     await server.crash(async () => {
-      added = queue.addBulk([4, 5].map(job));
+      added = store.patiently(() => queue.addBulk([4, 5].map(job)));
     });
     await added;
     await reach(5);
@@ -244,7 +244,7 @@ describe.skipIf(missing !== undefined)('the store on PostgreSQL', () => {
     const queue = store.queue('bulkhead-b');
     const job = { name: 'chunk', data: { batch: 'b1', lines: [] }, opts: { jobId: 'b1_b_0' } };
     await server.crash(async () => {
-      await expect(queue.addBulk([job])).rejects.toMatchObject({
+      await expect(store.patiently(() => queue.addBulk([job]))).rejects.toMatchObject({
         code: 'CONNECTION_LOST',
         message: expect.stringContaining('cannot be reached'),
       });

@@ -5,9 +5,6 @@
 import { BulkheadError } from '@bulkhead/workers';
 import {
   assertSchemaCompatibility,
-  type BulkJobOptions,
-  type Job,
-  type JobType,
   LATEST_SCHEMA_VERSION,
   runMigrations,
   SchemaMigrationRequiredError,
@@ -72,55 +69,13 @@ async function createQueueTables({ url, schema, place }: PostgresAddress): Promi
   }
 }
 
-/** What is asked while the server is away is asked again: chunks have ids, so that none is added twice. */
-class PatientQueue extends PostgresQueue<Chunk, void, string> {
-  readonly #server: PostgresConnection;
-
-  constructor(name: string, server: PostgresConnection) {
-    super(name, {
-      connection: queueConnection(server.address),
-      defaultJobOptions: { removeOnComplete: true },
-    });
-    this.#server = server;
-    // Told by those who wait for the queue; without a listener it would end the process.
-    this.on('error', () => {});
-  }
-
-  override addBulk(
-    jobs: { name: string; data: Chunk; opts?: BulkJobOptions }[],
-  ): Promise<Job<Chunk, void, string>[]> {
-    return this.#server.patiently(() => super.addBulk(jobs));
-  }
-
-  override getJob(id: string): Promise<Job<Chunk, void, string> | undefined> {
-    return this.#server.patiently(() => super.getJob(id));
-  }
-
-  override getJobCounts(...types: JobType[]): Promise<Record<string, number>> {
-    return this.#server.patiently(() => super.getJobCounts(...types));
-  }
-
-  override setGlobalConcurrency(concurrency: number): Promise<number> {
-    return this.#server.patiently(() => super.setGlobalConcurrency(concurrency));
-  }
-
-  override getJobs(
-    types?: JobType[] | JobType,
-    start?: number,
-    end?: number,
-    asc?: boolean,
-  ): Promise<Job<Chunk, void, string>[]> {
-    return this.#server.patiently(() => super.getJobs(types, start, end, asc));
-  }
-}
-
 /** The casts: what `on()` gives back carries the type of the connection along, which nobody here asks for. */
 class PostgresStore implements Store {
   readonly ledger: Ledger;
   readonly place: string;
   readonly warnings: readonly string[];
   readonly #connection: PostgresConnection;
-  readonly #queues = new Map<string, PatientQueue>();
+  readonly #queues = new Map<string, InstanceType<typeof PostgresQueue<Chunk, void, string>>>();
 
   constructor(connection: PostgresConnection, ledger: Ledger, warnings: readonly string[]) {
     this.#connection = connection;
@@ -132,7 +87,12 @@ class PostgresStore implements Store {
   queue(name: string): ChunkQueue {
     let queue = this.#queues.get(name);
     if (queue === undefined) {
-      queue = new PatientQueue(name, this.#connection);
+      queue = new PostgresQueue<Chunk, void, string>(name, {
+        connection: queueConnection(this.#connection.address),
+        defaultJobOptions: { removeOnComplete: true },
+      });
+      // Told by those who wait for the queue; without a listener it would end the process.
+      queue.on('error', () => {});
       this.#queues.set(name, queue);
     }
     return queue as unknown as ChunkQueue;

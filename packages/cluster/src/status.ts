@@ -68,9 +68,7 @@ async function queueStatus(
   record: QueueRecord,
   workers: readonly WorkerRecord[],
 ): Promise<QueueStatus> {
-  const counts = await store.patiently(() =>
-    store.queue(record.queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
-  );
+  const counts = await chunkCounts(store, record.queue);
   return {
     ...record,
     waiting: (counts.waiting ?? 0) + (counts.prioritized ?? 0),
@@ -82,4 +80,11 @@ async function queueStatus(
       return found === undefined ? [] : [{ worker: { id, host, pid }, reason: found.reason }];
     }),
   };
+}
+
+/** Chunks of a queue that are not over, by what they wait for. */
+export function chunkCounts(store: Store, queue: string): Promise<Record<string, number>> {
+  return store.patiently(() =>
+    store.queue(queue).getJobCounts('waiting', 'prioritized', 'active', 'delayed'),
+  );
 }

@@ -69,7 +69,9 @@ export class Intake {
     if (server === undefined || this.#isOver || this.#listeners.has(queue)) return;
     const isShard = shard !== undefined;
     // One chunk of a shard at a time over the whole fleet: a lost worker's comes back before the next one may start.
-    const ready = isShard ? store.queue(queue).setGlobalConcurrency(1) : Promise.resolve(1);
+    const ready = isShard
+      ? store.patiently(() => store.queue(queue).setGlobalConcurrency(1))
+      : Promise.resolve(1);
     const worker = store.worker(queue, (job, token) => this.#process(queue, job, token), {
       autorun: false,
       concurrency: isShard ? 1 : limits.chunksPerServer,

@@ -2,7 +2,6 @@
  * The output of a chunk's run: takes output lines and writes them to the ledger, many in one step, again and again until
  * they are there. While more waits than may, the run starts no further call.
  */
-
 import { Writable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -2,15 +2,15 @@
  * Which shards are this worker's: each is held by one worker at a time, so that calls with the same affinity meet the same
  * process. Every worker takes its fair share of them; one that has work is not given up for a newcomer.
  */
-import type { Ledger, QueueRecord, WorkerRecord } from '../ledger.js';
-import type { ChunkQueue } from '../store.js';
+import type { QueueRecord, WorkerRecord } from '../ledger.js';
+import { chunkCounts } from '../status.js';
+import type { Store } from '../store.js';
 
 export interface ShardsOptions {
-  ledger: Ledger;
   /** The worker. */
   owner: string;
   leaseMs: number;
-  queue: (name: string) => ChunkQueue;
+  store: Store;
   /** The shard is ours: take its chunks. */
   open: (record: QueueRecord) => void;
   /** The shard is to be another's, or is already. Resolves once nothing of it runs here. */
@@ -73,9 +73,7 @@ export class Shards {
   async #idle(held: readonly QueueRecord[]): Promise<string | undefined> {
     for (const { queue } of held) {
       if (this.#options.isBusy(queue)) continue;
-      const counts = await this.#options
-        .queue(queue)
-        .getJobCounts('waiting', 'prioritized', 'active', 'delayed');
+      const counts = await chunkCounts(this.#options.store, queue);
       if (Object.values(counts).every((count) => count === 0)) return queue;
     }
     return undefined;
@@ -83,9 +81,9 @@ export class Shards {
 
   /** Nobody waits for it: calls in flight may take long, and the other shards are to be renewed meanwhile. */
   #giveUp(queue: string, why?: 'unusable'): void {
-    const { ledger, owner } = this.#options;
+    const { store, owner } = this.#options;
     const left = this.#lost(queue, why)
-      .then(() => ledger.release(nameOf(queue), owner))
+      .then(() => store.ledger.release(nameOf(queue), owner))
       .catch(() => {}) // then it runs out by itself
       .finally(() => this.#leaving.delete(left));
     this.#leaving.add(left);
@@ -97,8 +95,8 @@ export class Shards {
   }
 
   #lease(queue: string): Promise<boolean> {
-    const { ledger, owner, leaseMs } = this.#options;
-    return ledger.lease(nameOf(queue), owner, leaseMs);
+    const { store, owner, leaseMs } = this.#options;
+    return store.ledger.lease(nameOf(queue), owner, leaseMs);
   }
 }
 

@@ -105,10 +105,9 @@ export class ClusterWorker {
       othersCan: (server) => this.#serving.othersCan(server),
     });
     this.#shards = new Shards({
-      ledger,
+      store,
       owner: this.id,
       leaseMs: limits.leaseMs,
-      queue: (name) => store.queue(name),
       open: (record) => this.#intake.open(record),
       close: (queue, why) => this.#intake.close(queue, why),
       isBusy: (queue) => this.#intake.isBusy(queue),
