@@ -2,17 +2,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { BulkheadError, type Runtime } from '@bulkhead/runtime';
 import type { BatchRuntime } from '@bulkhead/runtime/batch';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Cluster, openCluster } from '../../packages/cluster/src/cluster.js';
-import type { BatchPlan } from '../../packages/cluster/src/ledger.js';
-import type { BatchStatus } from '../../packages/cluster/src/status.js';
-import type { ClusterWorker, WorkerOptions } from '../../packages/cluster/src/worker/worker.js';
 import { useCensus } from '../support/census.js';
+import { Clusters, numbers } from '../support/clusters.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.js';
 import { useRuntime } from '../support/runtime.js';
@@ -30,13 +26,6 @@ const QUICK = {
 } as const;
 const BROKEN = { s: { command: 'no-such-program' } };
 
-interface Line {
-  line: number;
-  outcome: string;
-  attempts: number;
-  error?: { code: string; message: string };
-}
-
 const missing = redisMissing();
 if (missing !== undefined) process.stdout.write(`test/cluster/unusable-servers: not run. ${missing}\n`);
 
@@ -45,9 +34,8 @@ describe.skipIf(missing !== undefined)('servers that cannot be used', () => {
   const path = useTempDir();
   const startRuntime = useRuntime(path);
   let redis: RedisServer;
-  let cluster: Cluster;
-  const workers: ClusterWorker[] = [];
-  const clusters: Cluster[] = [];
+  const clusters = new Clusters(path, () => redis.url, QUICK);
+  const { work, submit, results, until } = clusters;
 
   beforeAll(async () => {
     redis = await startRedis({ args: ['--appendfsync', 'no'] });
@@ -55,10 +43,7 @@ describe.skipIf(missing !== undefined)('servers that cannot be used', () => {
 
   afterAll(() => redis.stop());
 
-  afterEach(async () => {
-    await Promise.all(workers.splice(0).map((worker) => worker.stop({ graceMs: 0 })));
-    await Promise.all(clusters.splice(0).map((one) => one.close()));
-  });
+  afterEach(() => clusters.leave());
 
   const log = (): string => path('calls.jsonl');
   const sound = () => ({ s: { command: process.execPath, args: [SERVER, JSON.stringify({ log: log() })] } });
@@ -73,52 +58,8 @@ describe.skipIf(missing !== undefined)('servers that cannot be used', () => {
     begins()
       .map(({ key }) => key)
       .sort((a, b) => a - b);
-  const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
   const calls = (count: number, args: object = {}, more: object = {}): object[] =>
     numbers(count).map((key) => ({ server: 's', tool: 'work', arguments: { key, ...args }, ...more }));
-
-  async function open(): Promise<Cluster> {
-    const one = await openCluster({ redis: redis.url });
-    clusters.push(one);
-    return one;
-  }
-
-  async function work(
-    runtime: BatchRuntime,
-    options: Omit<WorkerOptions, 'runtime'> = {},
-  ): Promise<ClusterWorker> {
-    const worker = (await open()).worker({ runtime, ...options, limits: { ...QUICK, ...options.limits } });
-    workers.push(worker);
-    void worker.run();
-    return worker;
-  }
-
-  async function submit(lines: object[], plan: Partial<BatchPlan> = {}): Promise<string> {
-    cluster = await open();
-    const input = Readable.from([Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))]);
-    return (await cluster.submit({ input, plan: { chunkLines: 8, ...plan } })).id;
-  }
-
-  async function results(id: string): Promise<Line[]> {
-    const output = path(`results-${id}.jsonl`);
-    expect((await cluster.results(id, { output, follow: true })).complete).toBe(true);
-    const lines = readFileSync(output, 'utf8').trimEnd().split('\n');
-    return lines.map((line) => JSON.parse(line) as Line).sort((a, b) => a.line - b.line);
-  }
-
-  async function until(
-    id: string,
-    what: string,
-    wanted: (status: BatchStatus) => boolean,
-  ): Promise<BatchStatus> {
-    const end = performance.now() + 20_000;
-    for (;;) {
-      const status = await cluster.status(id);
-      if (wanted(status)) return status;
-      if (performance.now() > end) throw new Error(`waited in vain for ${what}: ${JSON.stringify(status)}`);
-      await wait(20);
-    }
-  }
 
   /** A runtime whose server says that it is ready, and takes no call. */
   function hollow(runtime: Runtime, tried: () => void): BatchRuntime {
@@ -254,7 +195,7 @@ describe.skipIf(missing !== undefined)('servers that cannot be used', () => {
   });
 
   test('a submission that is at work is told from one that was killed', async () => {
-    cluster = await open();
+    await clusters.renew();
     let go: () => void = () => {};
     const gate = new Promise<void>((resolve) => {
       go = resolve;
@@ -264,12 +205,12 @@ describe.skipIf(missing !== undefined)('servers that cannot be used', () => {
       yield Buffer.from(`${JSON.stringify(calls(1)[0])}\n`);
       await gate;
     }
-    const submission = (await open()).submit({ input: input(), batch });
+    const submission = (await clusters.open()).submit({ input: input(), batch });
     await eventuallyKnown(batch);
-    expect(await cluster.status(batch)).toMatchObject({ state: 'open', submitting: true });
+    expect(await clusters.last.status(batch)).toMatchObject({ state: 'open', submitting: true });
     go();
     await submission;
-    expect(await cluster.status(batch)).toMatchObject({ state: 'sealed', submitting: false });
+    expect(await clusters.last.status(batch)).toMatchObject({ state: 'sealed', submitting: false });
 
     const file = path('many.jsonl');
     writeFileSync(
@@ -285,6 +226,6 @@ describe.skipIf(missing !== undefined)('servers that cannot be used', () => {
   });
 
   async function eventuallyKnown(batch: string): Promise<void> {
-    while (!(await cluster.batches()).some(({ id }) => id === batch)) await wait(10);
+    while (!(await clusters.last.batches()).some(({ id }) => id === batch)) await wait(10);
   }
 });

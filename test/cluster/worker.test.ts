@@ -3,16 +3,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { setTimeout as wait } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { Runtime } from '@bulkhead/runtime';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Cluster, openCluster } from '../../packages/cluster/src/cluster.js';
-import type { BatchPlan } from '../../packages/cluster/src/ledger.js';
-import type { BatchStatus } from '../../packages/cluster/src/status.js';
-import type { ClusterWorker, WorkerOptions } from '../../packages/cluster/src/worker/worker.js';
+import type { WorkerOptions } from '../../packages/cluster/src/worker/worker.js';
 import { useCensus } from '../support/census.js';
+import { Clusters, numbers } from '../support/clusters.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisServer, redisMissing, startRedis } from '../support/redis.js';
 import { useRuntime } from '../support/runtime.js';
@@ -33,14 +29,6 @@ const QUICK = {
 /** Longer than the lock of a chunk lasts. */
 const AWAY_MS = 1_500;
 
-interface Line {
-  id: number;
-  line: number;
-  outcome: string;
-  attempts: number;
-  error?: { code: string; message: string };
-}
-
 interface Note {
   is: 'begin' | 'end';
   key: number;
@@ -59,9 +47,8 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
   const path = useTempDir();
   const startRuntime = useRuntime(path);
   let redis: RedisServer;
-  let cluster: Cluster;
-  const workers: ClusterWorker[] = [];
-  const clusters: Cluster[] = [];
+  const clusters = new Clusters(path, () => redis.url, QUICK);
+  const { work, submit, results, until } = clusters;
   const processes: ChildProcess[] = [];
 
   beforeAll(async () => {
@@ -79,8 +66,7 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
       child.kill('SIGKILL');
       await exit;
     }
-    await Promise.all(workers.splice(0).map((worker) => worker.stop({ graceMs: 0 })));
-    await Promise.all(clusters.splice(0).map((one) => one.close()));
+    await clusters.leave();
   }
 
   const servers = () => ({
@@ -95,23 +81,6 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
           .map((line) => JSON.parse(line) as Note)
       : [];
   const begins = (): Note[] => notes().filter(({ is }) => is === 'begin');
-
-  async function open(): Promise<Cluster> {
-    const one = await openCluster({ redis: redis.url });
-    clusters.push(one);
-    return one;
-  }
-
-  /** A worker in this process. */
-  async function work(
-    runtime: Runtime,
-    options: Omit<WorkerOptions, 'runtime'> = {},
-  ): Promise<ClusterWorker> {
-    const worker = (await open()).worker({ runtime, ...options, limits: { ...QUICK, ...options.limits } });
-    workers.push(worker);
-    void worker.run();
-    return worker;
-  }
 
   /** One in a process of its own. */
   async function spawnWorker(
@@ -128,23 +97,6 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
     throw new Error(`worker ${name} did not start`);
   }
 
-  async function submit(lines: object[], plan: Partial<BatchPlan> = {}): Promise<string> {
-    cluster = await open();
-    const input = Readable.from([Buffer.from(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))]);
-    return (await cluster.submit({ input, plan: { chunkLines: 8, ...plan } })).id;
-  }
-
-  async function results(id: string): Promise<Line[]> {
-    const output = path(`results-${id}.jsonl`);
-    const { complete } = await cluster.results(id, { output, follow: true });
-    expect(complete).toBe(true);
-    return readFileSync(output, 'utf8')
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as Line)
-      .sort((a, b) => a.line - b.line);
-  }
-
   const call = (key: number, more: object = {}, args: object = {}): object => ({
     id: key,
     server: 's',
@@ -154,23 +106,6 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
   });
   const calls = (count: number, more: object = {}, args: object = {}): object[] =>
     Array.from({ length: count }, (_, index) => call(index + 1, more, args));
-  const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index + 1);
-
-  /** Polls the batch until it stands as wanted. */
-  async function until(
-    id: string,
-    what: string,
-    wanted: (status: BatchStatus) => boolean,
-  ): Promise<BatchStatus> {
-    const end = performance.now() + 20_000;
-    for (;;) {
-      const status = await cluster.status(id);
-      if (wanted(status)) return status;
-      if (performance.now() > end) throw new Error(`waited in vain for ${what}: ${JSON.stringify(status)}`);
-      await wait(20);
-    }
-  }
-
   /** A worker that came first would take all shards, and keep those that have work. */
   async function knownToEachOther(pids: (number | undefined)[]): Promise<void> {
     const id = await submit([call(0)]);
@@ -246,7 +181,7 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
       () => 'the idempotent calls again',
     );
     await until(id, 'ends of the others', ({ answered }) => answered === 10);
-    await cluster.cancel(id);
+    await clusters.last.cancel(id);
     const ends = await results(id);
     expect(ends.map(({ outcome }) => outcome)).toEqual(
       numbers(16).map((key) => (key <= 4 ? 'ok' : key % 2 === 0 ? 'cancelled' : 'outcome_unknown')),
@@ -402,7 +337,7 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
       () => begins().length === 3,
       () => 'three calls',
     );
-    await cluster.cancel(id);
+    await clusters.last.cancel(id);
     const lines = await results(id);
     expect(new Set(lines.map(({ outcome }) => outcome))).toEqual(new Set(['cancelled']));
     expect(lines).toHaveLength(20);
@@ -419,7 +354,7 @@ describe.skipIf(missing !== undefined)('cluster workers', () => {
       const worker = await spawnWorker(`worker-${losses}`, { limits });
       const exit = once(worker, 'exit').then(() => true);
       while (!finished && !(await Promise.race([exit, wait(50, false)]))) {
-        finished = (await cluster.status(id)).finished;
+        finished = (await clusters.last.status(id)).finished;
       }
       if (!finished) losses++;
     }
